@@ -318,7 +318,8 @@ LAYERS = (("cann", "SELECT startNs, endNs FROM CANN_API"),
 NESTING = ("SELECT globalTid & 0xffffffff, startNs, endNs FROM CANN_API",
            "SELECT globalTid & 0xffffffff, startNs, endNs FROM PYTORCH_API WHERE type != 50002")
 # Groups in the order in which a page shows them, by the beginnings of their names.
-ORDER = ("PROCESS", "Steps", "Ascend Hardware", "Communication", "Overlap Analysis", "Counters", "Host counters", "CPUs")
+ORDER = ("PROCESS", "Steps", "Ascend Hardware", "Communication", "Overlap Analysis", "Counters", "Host counters",
+         "CPUs")
 
 
 # Counters of trace_view.json, those of npuscope.pftrace, and what the values differ by.
@@ -365,7 +366,8 @@ def a_framework(case: Case) -> Path:
     need(gen.exists(), "build/tests/gen-cann: make witnesses")
     truth = case.path("cann.jsonl")
     case.run([gen, "--tasks", KERNELS, "--truth", truth, case.path("capture")]).expect(0)
-    case.run([sys.executable, SIDE / "framework.py", case.path("framework"), "--task-queue", "--memory", "--gc", "--mstx",
+    case.run([sys.executable, SIDE / "framework.py", case.path("framework"), "--task-queue", "--memory", "--gc",
+              "--mstx",
               "--python-stacks", "--prof", next(case.path("capture").glob("PROF_*")), "--prof-truth", truth]).expect(0)
     return next(case.path("framework").glob("*_ascend_pt"))
 
@@ -445,7 +447,8 @@ def compare_with_database(report: dict[str, Any], path: Path, view: Optional[Tra
     for tid, list_ in threads.items():
         crossing, depth = nested(list_)
         same(f"thread {tid}", calls.get(tid), (len(list_) - crossing, depth))
-    same("values of allocators", sum(n for name, _unit, n, _ in report["counters"] if name.endswith(" allocated")), memory)
+    same("values of allocators", sum(n for name, _unit, n, _ in report["counters"] if name.endswith(" allocated")),
+         memory)
 
 
 def compare_arrows(report: dict[str, Any], expected: TraceView, real: bool) -> None:

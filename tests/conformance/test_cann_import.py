@@ -298,7 +298,8 @@ class Comparison:
         for said in self.truth["comm_op"]:
             agree("comm_op", rows[self.connection(said)], name=names[said["op"]],
                   start=min(task["start_ns"] for task in spans[said["op"]]),
-                  end=max(task["end_ns"] for task in spans[said["op"]]), group=said["group"], relay=int(said["relay"]), retry=int(said["retry"]),
+                  end=max(task["end_ns"] for task in spans[said["op"]]), group=said["group"], relay=int(said["relay"]),
+                  retry=int(said["retry"]),
                   dtype=said["dtype"], algorithm=said["alg"], count=said["count"], type=said["name"],
                   device=said["device"], tasks=said["tasks"], measured=said["tasks"], model=NONE,
                   ranks=ranks[said["op"]])
@@ -536,7 +537,8 @@ def foreign_files() -> None:
     (data / "aging.additional.tensor_info.slice_1").mkdir()
     (data / "aging.compact.node_basic_info.slice_1").symlink_to("/etc/passwd")
     os.mkfifo(data / "aging.compact.memcpy_info.slice_1")
-    (data / "unaging.additional.hash_dic.slice_1").write_bytes(b"\0\xff:\n17\n18446744073709551616:x\n:\n1:" + b"y" * 3000000)
+    (data / "unaging.additional.hash_dic.slice_1").write_bytes(b"\0\xff:\n17\n18446744073709551616:x\n:\n1:"
+                                                               + b"y" * 3000000)
     for name in "aging.api_event.data.slice_", "aging.api_event.data.slice_x", ".slice_3", "x.slice_99999999999999999999":
         (data / name).write_bytes(b"")
     read = dump(prof)
@@ -635,11 +637,13 @@ def giant_numbers() -> None:
               ("compact.memcpy_info", 64, ((24, "Q"), (40, "H"))),
               ("additional.tensor_info", 256, ((16, "Q"), (32, "I"), (40, "I"), (48, "I"))),
               ("additional.context_id_info", 256, ((32, "I"), (36, "I"), (40, "I"))),
-              ("additional.hccl_info", 256, ((24, "Q"), (56, "I"), (64, "I"), (68, "I"), (72, "Q"), (88, "Q"), (112, "Q"))),
+              ("additional.hccl_info", 256,
+               ((24, "Q"), (56, "I"), (64, "I"), (68, "I"), (72, "Q"), (88, "Q"), (112, "Q"))),
               ("additional.msproftx", 256, ((64, "Q"), (72, "Q"), (80, "Q"), (26, "H"))),
               ("api_event.data", 40, ((2, "H"), (4, "I"), (8, "I"), (16, "Q"), (24, "Q"), (32, "Q"))),
               ("stars_soc.data.0", 64, ((0, "H"), (4, "H"), (6, "H"), (8, "Q"), (16, "H"), (18, "H"))),
-              ("ffts_profile.data.0", 128, ((0, "H"), (16, "H"), (20, "H"), (32, "Q"), (48, "Q"), (112, "Q"), (120, "Q"))),
+              ("ffts_profile.data.0", 128,
+               ((0, "H"), (16, "H"), (20, "H"), (32, "Q"), (48, "Q"), (112, "Q"), (120, "Q"))),
               ("ts_track.data.0", 40, ((0, "H"), (8, "Q"), (16, "Q"), (18, "H"), (24, "Q"), (36, "H")))]
     for name, size, places in fields:
         for offset, layout in places:
@@ -816,7 +820,8 @@ def before_stars() -> None:
         edit_json(path, lambda j: j.update(platform_version="1"))
     read = dump(prof)
     same_but(read, whole, "pmu", "device")
-    cycles = [{row["task"]: row["value"] for row in tables["pmu"] if row["name"].endswith("total_cycles") and row["value"]}
+    cycles = [{row["task"]: row["value"] for row in tables["pmu"] if row["name"].endswith("total_cycles")
+               and row["value"]}
               for tables in (read, whole)]
     assert cycles[0] == cycles[1] and cycles[0]
     assert {row["name"] for row in read["pmu"]} >= {"total_cycles", "mac_ratio", "scalar_time"}
@@ -827,7 +832,8 @@ def records_of(path: Path, size: int) -> list[bytes]:
     return [data[i:i + size] for i in range(0, len(data), size)]
 
 
-DAMAGE = [before_stars, slice_missing, slices_swapped, slices_doubled, records_doubled, cut_anywhere, cut_in_the_middle, aged,
+DAMAGE = [before_stars, slice_missing, slices_swapped, slices_doubled, records_doubled, cut_anywhere, cut_in_the_middle,
+          aged,
           foreign_files, control_files, frequencies, no_host, no_device, nothing, giant_numbers, impossible_times,
           counters_backwards, impossible_counts, crowded_call,
           lost_records, names, random_damage]

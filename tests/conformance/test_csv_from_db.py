@@ -43,7 +43,8 @@ def pmu_columns() -> list[tuple[str, str]]:
     for core, title, pipes in (("aic", "aicore_time(us)", PIPES[0]), ("aiv", "aiv_time(us)", PIPES[1])):
         out += [(core + "_total_time", title), (core + "_total_cycles", core + "_total_cycles")]
         for pipe in pipes:
-            out += [(f"{core}_{pipe}_time", f"{core}_{pipe}_time(us)"), (f"{core}_{pipe}_ratio", f"{core}_{pipe}_ratio")]
+            out += [(f"{core}_{pipe}_time", f"{core}_{pipe}_time(us)"),
+                    (f"{core}_{pipe}_ratio", f"{core}_{pipe}_ratio")]
         out.append((core + "_icache_miss_rate", core + "_icache_miss_rate"))
     return out
 
@@ -117,7 +118,8 @@ class Capture:
         for step in self.steps:
             mine = [one for one in kernels if step["startNs"] <= one[2] < step["endNs"]]
             if mine:
-                windows.append((min(one[0] for one in mine), max(step["endNs"], *(one[1] for one in mine)), str(step["id"])))
+                windows.append((min(one[0] for one in mine), max(step["endNs"], *(one[1] for one in mine)),
+                                str(step["id"])))
         return windows
 
     def counters(self) -> dict[int, dict[str, float]]:
@@ -168,7 +170,8 @@ class Capture:
                 core = "COMMUNICATION" if self.late else "HCCL"
                 name, kind = self.text(row["opName"]), self.text(row["opType"])
                 if self.detailed:
-                    cells += [str(NO_ID), "N/A", "N/A", name, kind, "N/A", core, *timing, "0", "0" if self.late else "N/A"]
+                    cells += [str(NO_ID), "N/A", "N/A", name, kind, "N/A", core, *timing, "0",
+                              "0" if self.late else "N/A"]
                     cells += ["N/A"] * (len(head) - len(cells))
                 else:
                     cells += [name, kind, core, *timing, "0"]
@@ -201,7 +204,8 @@ class Capture:
         for (kind, core), times in sorted(groups.items(), key=lambda one: (-sum(one[1]), one[0])):
             every = sum(times)
             table.append(self.lead(self.device) + [kind, core, str(len(times))] + [self.span(text) for text in (
-                us(every), us(min(times)), f"{every / 1000 / len(times):.3f}", us(max(times)), f"{100 * every / total:.3f}")])
+                us(every), us(min(times)), f"{every / 1000 / len(times):.3f}", us(max(times)),
+                f"{100 * every / total:.3f}")])
         return table
 
     def api_statistic(self) -> Table:
@@ -210,18 +214,21 @@ class Capture:
         groups: dict[tuple[str, str], list[int]] = defaultdict(list)
         for row in self.rows("CANN_API"):
             groups[self.text(row["name"]), levels[row["type"]]].append(row["endNs"] - row["startNs"])
-        table = [self.lead("Device_id") + ["Level", "API Name", "Time(us)", "Count", "Avg(us)", "Min(us)", "Max(us)", "Variance"]]
+        table = [self.lead("Device_id")
+                 + ["Level", "API Name", "Time(us)", "Count", "Avg(us)", "Min(us)", "Max(us)", "Variance"]]
         for (name, level), times in sorted(groups.items(), key=lambda one: (one[0][0].encode(), one[0][1])):
             every = sum(times)
             variance = statistics.pvariance([Fraction(time, 1000) for time in times])
-            table.append(self.lead("host") + [level, name, self.span(us(every)), str(len(times))] + [self.span(text) for text in (
+            table.append(self.lead("host") + [level, name, self.span(us(every)), str(len(times))]
+                         + [self.span(text) for text in (
                 f"{every / 1000 / len(times):.3f}", us(min(times)), us(max(times)), f"{float(variance):.3f}")])
         return table
 
     def step_trace_time(self, analysis: Path) -> Table:
         """step_trace_time, from what the vendor derived."""
         table = [self.lead("Device_id") + [
-            "Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage", "Bubble",
+            "Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage",
+            "Bubble",
             "Communication(Not Overlapped and Exclude Receive)", "Preparing"]]
         for row in sqlite3.connect(analysis).execute("SELECT * FROM StepTraceTime"):
             cells = [f"{value:.3f}" if self.late else repr(float(value)) for value in row[1:]]
@@ -261,13 +268,16 @@ class Capture:
             if self.text(task["taskType"]) != "MEMCPY_ASYNC" or task["connectionId"] in listed or call is None:
                 continue
             thread, when = call["globalTid"], int(call["startNs"])
-            inside = [row for row in taken if row["globalTid"] == thread and int(row["startNs"]) <= when <= int(row["endNs"])]
+            inside = [row for row in taken if row["globalTid"] == thread
+                      and int(row["startNs"]) <= when <= int(row["endNs"])]
             if inside:
                 enqueue = put.get(numbers[max(inside, key=lambda row: int(row["startNs"]))["connectionId"]])
                 if enqueue is None:
                     continue
                 thread, when = enqueue["globalTid"], int(enqueue["startNs"])
-            around = [n for n, op in enumerate(ops) if op["globalTid"] == thread and int(op["startNs"]) <= when <= int(op["endNs"])]
+            around = [n for n,
+                      op in enumerate(ops) if op["globalTid"] == thread
+                      and int(op["startNs"]) <= when <= int(op["endNs"])]
             if around:
                 out[max(around, key=lambda n: (int(ops[n]["startNs"]), n))].append(task["endNs"] - task["startNs"])
         return out
@@ -312,7 +322,8 @@ class Capture:
                   "Device Total Duration With AICore(us)"]]
         for op in ops:
             device = [op["own"][0], op["total"][0], op["own"][1], op["total"][1]]
-            table.append([op["name"], op["shapes"], op["stack"], repr((op["ns"] - op["children"]) / 1000), repr(op["ns"] / 1000)]
+            table.append([op["name"], op["shapes"], op["stack"], repr((op["ns"] - op["children"]) / 1000),
+                          repr(op["ns"] / 1000)]
                          + [repr(ns / 1000) if ns else "0" for ns in device])
         return table
 
@@ -320,9 +331,11 @@ class Capture:
 
     def operator_memory(self) -> Table:
         """operator_memory."""
-        table = [["Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)", "Active Release Time(us)", "Duration(us)",
+        table = [["Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)", "Active Release Time(us)",
+                  "Duration(us)",
                   "Active Duration(us)", *(f"{when} Total {what}(MB)" for when in ("Allocation", "Release")
-                                           for what in ("Allocated", "Reserved", "Active")), "Stream Ptr", "Device Type"]]
+                                           for what in ("Allocated", "Reserved", "Active")), "Stream Ptr",
+                  "Device Type"]]
         for row in self.rows("OP_MEMORY"):
             cann = row["streamPtr"] is None
             times = [row[key] for key in ("duration", "activeDuration")]
@@ -337,7 +350,8 @@ class Capture:
 
     def memory_record(self) -> Table:
         """memory_record."""
-        table = [["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)", "Stream Ptr",
+        table = [["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)",
+                  "Stream Ptr",
                   "Device Type"]]
         for row in self.rows("NPU_MEM"):
             if self.text(row["type"]) == "app":

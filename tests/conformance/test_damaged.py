@@ -109,7 +109,8 @@ def check(result: Path, loose: bool = False) -> None:
     ignored = [word for name in names for word in ("--ignore", name)]
     done = execute("tools/conformance/check", *ignored, result)
     said = "\n".join(line for line in done.stdout.splitlines() if not line.startswith(("PASS", "SKIP", "NOTE")))
-    assert done.returncode == 0 or "nothing to check" in done.stderr, f"{result.name}: {said[:1500]} {done.stderr[:300]}"
+    assert done.returncode == 0 or "nothing to check" in done.stderr, \
+        f"{result.name}: {said[:1500]} {done.stderr[:300]}"
 
 
 def no_temporary(*folders: Path) -> None:
@@ -156,7 +157,8 @@ _good: set[tuple[str, ...]] = set()     # results that have passed
 def check_once(result: Path, loose: bool) -> None:
     """Both checks, unless the same bytes under the same name have
     passed them: much damage changes nothing."""
-    known = (_running.partition("_")[0] if loose else "", result.name, *(text for file in digest(result).items() for text in file))
+    known = (_running.partition("_")[0] if loose else "", result.name,
+             *(text for file in digest(result).items() for text in file))
     if known not in _good:
         check(result, loose)
         nothing_backwards(result)
@@ -169,7 +171,8 @@ def nothing_backwards(result: Path) -> None:
         for (name,) in query(database, "SELECT name FROM sqlite_master WHERE type = 'table'"):
             columns = {row[1] for row in query(database, f"PRAGMA table_info({name})")}
             if {"startNs", "endNs"} <= columns:
-                wrong = query(database, f"SELECT count(*) FROM {name} WHERE CAST(endNs AS INTEGER) < CAST(startNs AS INTEGER)")
+                wrong = query(database,
+                              f"SELECT count(*) FROM {name} WHERE CAST(endNs AS INTEGER) < CAST(startNs AS INTEGER)")
                 assert wrong == [(0,)], f"{name}: {wrong[0][0]} rows end before they start"
 
 
@@ -232,7 +235,8 @@ def good_cann(options: str = "--tasks 200 --memcpy-every 16 --slice-kib 9") -> t
     """A PROF_* directory and its truth."""
     need(GEN_CANN, "make witnesses")
     out, truth = fresh("cann"), fresh("truth")
-    done = subprocess.run([GEN_CANN, *options.split(), "--truth", truth, out], capture_output=True, text=True, check=True)
+    done = subprocess.run([GEN_CANN, *options.split(), "--truth", truth, out], capture_output=True, text=True,
+                          check=True)
     return Path(done.stdout.splitlines()[-1]), truth
 
 
@@ -242,7 +246,8 @@ def good_torch() -> Path:
     prof, truth = good_cann(BESIDE_TORCH)
     out = fresh("torch")
     done = subprocess.run([sys.executable, SIDE / "framework.py", out, "--memory", "--python-stacks", "--prof", prof,
-                           "--prof-truth", truth, "--truth", fresh("truth")], capture_output=True, text=True, check=True)
+                           "--prof-truth", truth, "--truth", fresh("truth")], capture_output=True, text=True,
+                          check=True)
     return Path(done.stdout.splitlines()[-1])
 
 
@@ -261,7 +266,8 @@ def database_copy() -> Path:
     """A result with its database alone."""
     made = next(good_results().glob("*_4000_*"))
     copy = fresh("database") / made.name
-    shutil.copytree(made, copy, ignore=shutil.ignore_patterns("*.csv", "npuscope*", "trace_view.json", "communication*"))
+    shutil.copytree(made, copy,
+                    ignore=shutil.ignore_patterns("*.csv", "npuscope*", "trace_view.json", "communication*"))
     return next(copy.rglob("ascend_pytorch_profiler*.db"))
 
 
@@ -318,7 +324,8 @@ def change_events(session: Path, change: Callable[[list], None]) -> None:
 
 
 def calls_in(results: list[Path]) -> list[tuple]:
-    return [row for r in results for row in query(database_in(r), "SELECT startNs, endNs, globalTid, type FROM CANN_API")]
+    return [row for r in results
+            for row in query(database_in(r), "SELECT startNs, endNs, globalTid, type FROM CANN_API")]
 
 
 @test
@@ -489,7 +496,8 @@ def session_sizes() -> None:
     for kind in (1, 2, 3):
         copy = copy_of(good_session())
         with open(copy / "events.nps", "ab") as file:
-            file.write(CHUNK.pack(0x4B43504E, 1, kind, len(list(chunks(good_session() / "events.nps"))), 2**32 - 1, 0, 0, 0))
+            file.write(CHUNK.pack(0x4B43504E, 1, kind, len(list(chunks(good_session() / "events.nps"))), 2**32 - 1, 0,
+                                  0, 0))
         outcome = survive("a chunk of 4 GB", copy, PARTIAL)
         assert len(outcome.results) == 2
 
@@ -578,12 +586,14 @@ def database_values() -> None:
     for table, column in (("TASK", "startNs"), ("TASK", "endNs"), ("CANN_API", "startNs"), ("CANN_API", "name"),
                           ("COMPUTE_TASK_INFO", "globalTaskId"), ("STRING_IDS", "value"), ("COMMUNICATION_OP", "endNs"),
                           ("TASK", "streamId"), ("STEP_TIME", "startNs")):
-        for value in ("NULL", "-1", "9223372036854775807", "-9223372036854775808", "1e300", "'text'", "x'00ff'", "9e999",
+        for value in ("NULL", "-1", "9223372036854775807", "-9223372036854775808", "1e300", "'text'", "x'00ff'",
+                      "9e999",
                       "'a\"b,' || char(10) || char(0)", "CAST(x'fffe' AS TEXT)"):
             path = database_copy()
             with sqlite3.connect(path) as db:
                 try:
-                    db.execute(f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) / 2 FROM {table})")
+                    db.execute(f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) / 2 FROM "
+                               f"{table})")
                 except sqlite3.IntegrityError:
                     continue  # an id that SQLite itself refuses
             db.close()
@@ -613,7 +623,8 @@ def database_with_code() -> None:
     path = database_copy()
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE CANN_API RENAME TO other")
-        db.execute("CREATE VIEW CANN_API AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS startNs,"
+        db.execute("CREATE VIEW CANN_API AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i "
+                   "AS startNs,"
                    " i AS endNs, 0 AS type, 0 AS globalTid, i AS connectionId, 0 AS name FROM n")
     db.close()
     survive("a view without end", path, DONE, PARTIAL, FAILED, loose=True)
@@ -627,7 +638,8 @@ def truth_tasks(truth: Path) -> list[tuple]:
 
 
 def slices(prof: Path, pattern: str) -> list[Path]:
-    return sorted((p for p in prof.rglob("*.slice_*") if fnmatch.fnmatch(p.name, pattern) and not p.name.endswith(".done")),
+    return sorted((p for p in prof.rglob("*.slice_*") if fnmatch.fnmatch(p.name, pattern)
+                   and not p.name.endswith(".done")),
                   key=lambda p: int(p.name.rsplit("_", 1)[1]))
 
 
@@ -685,7 +697,8 @@ def cann_missing_slice() -> None:
 def cann_cut() -> None:
     """A task log that was cut loses what is behind the cut and nothing else."""
     rng = random.Random(SEED)
-    for kind in ("stars_soc.data.*", "aging.compact.task_track.*", "aging.api_event.data.*", "unaging.additional.hash_dic.*",
+    for kind in ("stars_soc.data.*", "aging.compact.task_track.*", "aging.api_event.data.*",
+                 "unaging.additional.hash_dic.*",
                  "aging.additional.hccl_info.*", "aging.compact.node_basic_info.*"):
         copy = copy_of(good_cann()[0])
         victim = slices(copy, kind)[-1]
@@ -731,7 +744,8 @@ def cann_out_of_order() -> None:
 def cann_foreign() -> None:
     """Slices of another capture, of another kind, directories and links instead of files."""
     other = good_cann("--tasks 100 --seed 7 --devices 2")[0]
-    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "aging.compact.task_track.*", "unaging.additional.hash_dic.*"):
+    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "aging.compact.task_track.*",
+                 "unaging.additional.hash_dic.*"):
         copy = copy_of(good_cann()[0])
         shutil.copy(slices(other, kind)[0], slices(copy, kind)[0])
         survive(f"{kind} of another capture", copy, DONE, PARTIAL, loose=True)
@@ -792,7 +806,8 @@ def cann_control_files() -> None:
     prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
     content = [b"", b"{", b"[]", b"null", b"\0" * 100, b'{"clockMonotonicRaw": "-1"}', b"[" * 100000, b"x" * (1 << 20),
                b'{"collectionTimeBegin": 1e999, "clockMonotonicRaw": 18446744073709551616}']
-    for path in (p for p in prof.rglob("*") if p.is_file() and ".slice_" not in p.name and not p.name.endswith(".done")):
+    for path in (p for p in prof.rglob("*") if p.is_file() and ".slice_" not in p.name
+                 and not p.name.endswith(".done")):
         text = path.read_bytes()
         numbers = bytes(rng.choice(b"0123456789") if 48 <= c < 58 and rng.random() < 0.3 else c for c in text)
         for what in (*rng.sample(content, 2), numbers, text[:len(text) // 2], text.replace(b"1", b"9" * 25, 1)):
@@ -812,7 +827,8 @@ def cann_names() -> None:
 def cann_sizes() -> None:
     """Slices of 100 GB of nothing."""
     prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
-    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "unaging.additional.hash_dic.*", "aging.additional.tensor_info.*"):
+    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "unaging.additional.hash_dic.*",
+                 "aging.additional.tensor_info.*"):
         copy = copy_of(prof)
         os.truncate(slices(copy, kind)[-1], HUGE)
         survive(f"{kind} of 100 GB", copy, DONE, PARTIAL, FAILED, loose=True)

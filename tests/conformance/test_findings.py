@@ -140,7 +140,8 @@ class Database:
         return self.db.execute(query).fetchone()[0]
 
     def check_counts(self, capture: Document) -> None:
-        for key, table in (("device_tasks", "TASK"), ("kernels", "COMPUTE_TASK_INFO"), ("collectives", "COMMUNICATION_OP"),
+        for key, table in (("device_tasks", "TASK"), ("kernels", "COMPUTE_TASK_INFO"),
+                           ("collectives", "COMMUNICATION_OP"),
                            ("cann_calls", "CANN_API"), ("steps", "STEP_TIME")):
             assert capture[key] == self.one(f"SELECT count(*) FROM {table}"), key
         assert capture["torch_operators"] == self.one("SELECT count(*) FROM PYTORCH_API WHERE type = 50001")
@@ -148,7 +149,8 @@ class Database:
 
     def check_operators(self, section: Document) -> None:
         totals = Totals()
-        for name, kind, core, ns in self.db.execute("SELECT c.name, c.opType, c.taskType, t.endNs - t.startNs FROM TASK t "
+        for name, kind, core, ns in self.db.execute("SELECT c.name, c.opType, c.taskType, t.endNs - t.startNs FROM "
+                                                    "TASK t "
                                                     "JOIN COMPUTE_TASK_INFO c USING (globalTaskId)"):
             kind, core = self.strings[kind], self.strings[core]
             totals.add((self.strings[name] if kind == "N/A" else kind, core), ns)
@@ -170,7 +172,8 @@ class Database:
     def check_idle(self, section: Document) -> None:
         returned = dict(self.db.execute("SELECT connectionId, endNs FROM CANN_API"))
         tasks = self.db.execute(
-            "SELECT startNs, endNs, connectionId FROM TASK WHERE globalTaskId IN (SELECT globalTaskId FROM COMPUTE_TASK_INFO) "
+            "SELECT startNs, endNs, connectionId FROM TASK WHERE globalTaskId IN (SELECT globalTaskId FROM "
+            "COMPUTE_TASK_INFO) "
             "OR globalTaskId IN (SELECT globalTaskId FROM COMMUNICATION_TASK_INFO) "
             "OR taskType IN (SELECT id FROM STRING_IDS WHERE value = 'MEMCPY_ASYNC') "
             "UNION ALL SELECT startNs, endNs, connectionId FROM COMMUNICATION_OP").fetchall()
@@ -179,7 +182,8 @@ class Database:
 
     def check_memory(self, section: Document) -> None:
         rows = {row["component"]: row for row in section["rows"]}
-        for component, count, most in self.db.execute("SELECT component, count(*), max(totalReserved) FROM MEMORY_RECORD "
+        for component, count, most in self.db.execute("SELECT component, count(*), max(totalReserved) FROM "
+                                                      "MEMORY_RECORD "
                                                       "GROUP BY component"):
             row = rows[self.strings[component]]
             assert row["records"] == count
@@ -324,7 +328,8 @@ def test_text(data: Path) -> None:
             assert re.search(f"^{title}", text, re.M), f"no table {title}"
         table = text[text.index("CANN calls, by time"):].split("\n")
         assert set(table[2]) == {"-", " "} and table[6].startswith("... and "), table[:7]
-        only = subprocess.run([NPUSCOPE, "show", "--only", "apis,steps", path], capture_output=True, check=True).stdout.decode()
+        only = subprocess.run([NPUSCOPE, "show", "--only", "apis,steps", path], capture_output=True,
+                              check=True).stdout.decode()
         assert "CANN calls" in only and "steps, slowest" in only and "overview" not in only
         for wrong in (["--only", "nonsense", path], ["--top", "0", path], []):
             assert subprocess.run([NPUSCOPE, "show", *wrong], capture_output=True, check=False).returncode == 2
@@ -332,7 +337,8 @@ def test_text(data: Path) -> None:
             (Path(folder) / "empty").mkdir(exist_ok=True)
             done = subprocess.run([NPUSCOPE, "show", missing], capture_output=True, check=False)
             assert done.returncode == 1 and done.stderr, missing
-        assert sorted(entry.name for entry in Path(folder).iterdir()) == ["empty", "trace_view.json"], "files were written"
+        assert sorted(entry.name for entry in Path(folder).iterdir()) == ["empty", "trace_view.json"], \
+            "files were written"
 
 
 # ---- raw data with known content ---------------------------------------------------------------------------

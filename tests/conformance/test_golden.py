@@ -55,9 +55,11 @@ def no_other_cases(known: dict[str, golden.Files]) -> None:
 def differences_are_found() -> None:
     """Of contents, rows, names and inputs."""
     file = golden.File
-    want = {"input .": file("1"), "text a.csv": file("2"), "text,db a.csv": file("2"), "db x.db": file("3", "TASK=5 B=1")}
+    want = {"input .": file("1"), "text a.csv": file("2"), "text,db a.csv": file("2"),
+            "db x.db": file("3", "TASK=5 B=1")}
     assert not golden.differences(want, dict(want))
-    for changed, told in (({"text a.csv": file("9")}, "differs: text a.csv"), ({"db x.db": file("4", "TASK=4 B=1")}, "TASK 5 -> 4"),
+    for changed, told in (({"text a.csv": file("9")}, "differs: text a.csv"),
+                          ({"db x.db": file("4", "TASK=4 B=1")}, "TASK 5 -> 4"),
                           ({"db x.db": file("4", "B=1")}, "TASK 5 -> 0"), ({"folded f": file("7")}, "new: folded f"),
                           ({"input .": file("8")}, "input")):
         (said,) = golden.differences(want, {**want, **changed})
@@ -98,7 +100,8 @@ def databases_are_told_apart() -> None:
     others = [made + "INSERT INTO T VALUES(1,'x'),(2,'z');", made + "INSERT INTO T VALUES(1,'x'),('2','y');",
               made + "INSERT INTO T VALUES(1,'x'),(2.0,'y');", made + "INSERT INTO T VALUES(1,'x'),(2,x'79');",
               made + "INSERT INTO T VALUES(2,'y'),(1,'x');", made + "INSERT INTO T VALUES(1,'x');",
-              "CREATE TABLE T (b,a);" + rows, made + rows + "CREATE INDEX I ON T (a);", made + rows + "PRAGMA user_version=3;"]
+              "CREATE TABLE T (b,a);" + rows, made + rows + "CREATE INDEX I ON T (a);",
+              made + rows + "PRAGMA user_version=3;"]
     for other in others:
         assert dumped(other) != one, other
 

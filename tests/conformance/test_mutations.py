@@ -43,7 +43,8 @@ def roots() -> list[Path]:
 
 SESSIONS = ROOT / "build" / "bench" / "gen_session"
 GENERATED = [
-    test_results.Case("torch", "--tasks 300 --memcpy-every 9 --aicpu-every 11 --pmu", "--task-queue --memory --python-stacks --gc --steps 3", ""),
+    test_results.Case("torch", "--tasks 300 --memcpy-every 9 --aicpu-every 11 --pmu",
+                      "--task-queue --memory --python-stacks --gc --steps 3", ""),
     test_results.Case("msprof", "--tasks 200 --mstx-every 9 --aicpu-every 9 --model 5 --step-trace"),
     test_results.Case("counters", "--tasks 200", side="--version2"),
 ]
@@ -123,7 +124,8 @@ def main() -> int:
             folders = generate(Path(scratch))
         if not folders:
             def nothing() -> None:
-                raise Skip(f"neither {' nor '.join(VARIABLES)} names a result, and none can be made: make all witnesses")
+                raise Skip(f"neither {' nor '.join(VARIABLES)} names a result, and none can be made: make all "
+                           "witnesses")
             tests.run("mutations", nothing)
             return tests.finish()
         tried: set[tuple[str, str]] = set()

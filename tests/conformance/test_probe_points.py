@@ -89,7 +89,8 @@ class X86:
     """AT&T syntax: the last operand is written."""
 
     ARGUMENTS = re.compile(r"%(?:[re]?(?:di|si|dx|cx)|[dc][lh]|dil|sil|r[89][dwb]?)$")
-    READS_ALONE = ("cmp", "test", "push", "ucomi", "comi", "bt", "nop", "endbr", "vucomi", "vcomi", "ptest", "vptest", "prefetch")
+    READS_ALONE = ("cmp", "test", "push", "ucomi", "comi", "bt", "nop", "endbr", "vucomi", "vcomi", "ptest", "vptest",
+                   "prefetch")
 
     @staticmethod
     def emulated(mnemonic: str, operands: str) -> bool:
@@ -138,7 +139,8 @@ class Arm64:
     @staticmethod
     def leaves(mnemonic: str) -> bool:
         """Is it not followed by the next instruction?"""
-        return mnemonic in ("b", "bl", "br", "blr", "ret", "svc", "brk", "hlt", "udf", "cbz", "cbnz", "tbz", "tbnz") or \
+        return mnemonic in ("b", "bl", "br", "blr", "ret", "svc", "brk", "hlt", "udf", "cbz", "cbnz", "tbz",
+                            "tbnz") or \
             mnemonic.startswith(("b.", "bra", "blra", "reta", "eret"))
 
     @classmethod
@@ -229,7 +231,8 @@ def doctor(where: Path, *options: str) -> tuple[int, str]:
     """Where the C++ function is probed, and why there."""
     library_path = where / "libascend_hal.so"
     (where / "submits.cc").write_text(SUBMITS)
-    subprocess.run(["g++", "-O2", "-fPIC", "-shared", *options, str(where / "submits.cc"), "-o", str(library_path)], check=True)
+    subprocess.run(["g++", "-O2", "-fPIC", "-shared", *options, str(where / "submits.cc"), "-o", str(library_path)],
+                   check=True)
     rows = subprocess.run([str(ROOT / "build/npuscope"), "doctor", "--probes", str(library_path)], capture_output=True,
                           check=True, text=True).stdout.splitlines()
     assert len(rows) == 2 and rows[1].startswith("halSqTaskSend\t"), rows

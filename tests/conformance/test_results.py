@@ -67,7 +67,8 @@ CASES = [
     Case("framework", "--tasks 1200", "--task-queue --memory --python-stacks --gc --mstx"),
     Case("framework, no queue", "--tasks 900 --threads 2", ""),
     Case("framework, one thread", "--tasks 900 --threads 1 --level 1 --pmu", "--threads 1 --steps 1 --memory"),
-    Case("framework, steps", "--tasks 2500 --threads 2 --memcpy-every 9 --mstx-every 11", "--steps 6 --task-queue --gc"),
+    Case("framework, steps", "--tasks 2500 --threads 2 --memcpy-every 9 --mstx-every 11",
+         "--steps 6 --task-queue --gc"),
     Case("framework, level 0", "--tasks 900 --level 0", "--task-queue --steps 3 --memory"),
     Case("framework, nasty", "--tasks 700 --nasty-names --shapes",
          "--nasty --task-queue --memory --python-stacks --gc --mstx"),
@@ -129,7 +130,8 @@ class Result:
         trace = next(self.out.glob("msprof_*.json" if self.prof else "trace_view.json"))
         self.events: list[dict[str, Any]] = json.loads(trace.read_text(encoding="utf-8"))
         self.process = {one["pid"]: one["args"]["name"] for one in self.events if one["name"] == "process_name"}
-        self.lane = {(one["pid"], one["tid"]): one["args"]["name"] for one in self.events if one["name"] == "thread_name"}
+        self.lane = {(one["pid"], one["tid"]): one["args"]["name"] for one in self.events
+                     if one["name"] == "thread_name"}
 
     def tables(self) -> set[str]:
         """Tables of the database."""
@@ -192,7 +194,8 @@ def calls(result: Result) -> int:
     if not text:
         return 0
     return same("calls", text, ((tid, level, plain(name), link, start, end) for tid, level, name, link, start, end
-                                in result.db.execute("SELECT globalTid & 4294967295, e.name, s.value, connectionId, startNs, endNs"
+                                in result.db.execute("SELECT globalTid & 4294967295, e.name, s.value, connectionId, "
+                                                     "startNs, endNs"
                                                      " FROM CANN_API a JOIN STRING_IDS s ON s.id = a.name"
                                                      " JOIN ENUM_API_TYPE e ON e.id = a.type")))
 
@@ -204,7 +207,8 @@ def kernels(result: Result) -> int:
         ("Name", "Start Time(us)", "Duration(us)")
     text = [(plain(row[columns[0]]), ns(row[columns[1]]), ns(row[columns[2]])) for row in rows]
     db = [(plain(name), start, end - start) for name, start, end in result.db.execute(
-        "SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId) JOIN STRING_IDS ON id = c.name"
+        "SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId) JOIN STRING_IDS ON id = "
+        "c.name"
         " UNION ALL SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName")]
     return same("kernels", text, db)
 
@@ -217,7 +221,8 @@ def collectives(result: Result) -> int:
     count = same("collectives", ((one["name"], *span(one)) for one in told), result.db.execute(
         "SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName"))
     if planes:
-        same("tasks of collectives", ((one["args"]["src rank"], one["args"]["dst rank"], one["args"]["size(Byte)"], *span(one))
+        same("tasks of collectives",
+             ((one["args"]["src rank"], one["args"]["dst rank"], one["args"]["size(Byte)"], *span(one))
                                       for one in planes),
              result.db.execute("SELECT srcRank, dstRank, size, startNs, endNs FROM COMMUNICATION_TASK_INFO"
                                " JOIN TASK USING (globalTaskId)"))
@@ -240,7 +245,8 @@ def steps(result: Result) -> int:
              ((str(row[0]) if keyed else "", str(row[keyed] or ""), *(round(value * 1000) for value in row[keyed + 1:]))
               for row in query))
     marks = [one for one in result.slices("Python") if one["name"].startswith("ProfilerStep#")]
-    db = result.db.execute("SELECT id, startNs, endNs FROM STEP_TIME").fetchall() if "STEP_TIME" in result.tables() else []
+    db = result.db.execute("SELECT id, startNs, endNs FROM STEP_TIME").fetchall() if "STEP_TIME" in result.tables() \
+        else []
     return same("step marks", ((int(one["name"][13:]), *span(one)) for one in marks), db)
 
 
@@ -264,7 +270,8 @@ def memory(result: Result) -> int:
     count = 0
     rows = result.csv("memory_record")
     if rows and not result.prof:
-        count += same("records of memory", ((row["Component"], ns(row["Timestamp(us)"]), round(float(row["Total Allocated(MB)"]) * 2 ** 20))
+        count += same("records of memory",
+                      ((row["Component"], ns(row["Timestamp(us)"]), round(float(row["Total Allocated(MB)"]) * 2 ** 20))
                                             for row in rows if row["Total Allocated(MB)"]),
                       result.db.execute("SELECT value, timestamp, totalAllocated FROM MEMORY_RECORD"
                                         " JOIN STRING_IDS ON id = component"))
@@ -273,7 +280,8 @@ def memory(result: Result) -> int:
         count += same("memory of operators", ((ns(row["Allocation Time(us)"]), round(float(row["Size(KB)"]) * 1024),
                                                ns(row["Duration(us)"]) if row["Duration(us)"] else None) for row in rows
                                               if not row["Name"].startswith("cann::")),
-                      result.db.execute("SELECT allocationTime, size, duration FROM OP_MEMORY WHERE streamPtr IS NOT NULL"))
+                      result.db.execute("SELECT allocationTime, size, duration FROM OP_MEMORY WHERE streamPtr IS NOT "
+                                        "NULL"))
     return count
 
 
@@ -283,7 +291,8 @@ def communication(result: Result) -> int:
     if not path.exists() or result.analysis is None:
         return 0
     times, links, widths = [], [], []
-    fields = ("Start Timestamp(us)", "Elapse Time(ms)", "Transit Time(ms)", "Wait Time(ms)", "Synchronization Time(ms)", "Idle Time(ms)")
+    fields = ("Start Timestamp(us)", "Elapse Time(ms)", "Transit Time(ms)", "Wait Time(ms)", "Synchronization Time(ms)",
+              "Idle Time(ms)")
     for step, kind, name, value in _entries(path):
         op, _, group = name.partition("@")
         times.append((step, kind, op, group, *(round(value["Communication Time Info"][field], 6) for field in fields)))
@@ -322,9 +331,11 @@ def _entries(path: Path) -> Iterable[tuple[str, str, str, Any]]:
                     yield step, kind, name, value
 
 
-COUNTERS = {"AI Core Freq": "AICORE_FREQ", "HBM": "HBM", "DDR": "DDR", "LLC": "LLC", "QoS": "QOS", "CPU Usage": "CPU_USAGE",
+COUNTERS = {"AI Core Freq": "AICORE_FREQ", "HBM": "HBM", "DDR": "DDR", "LLC": "LLC", "QoS": "QOS",
+            "CPU Usage": "CPU_USAGE",
             "Memory Usage": "HOST_MEM_USAGE", "Network Usage": "HOST_NETWORK_USAGE", "Disk Usage": "HOST_DISK_USAGE",
-            "HCCS": "HCCS", "PCIe": "PCIE", "NPU MEM": "NPU_MEM", "Acc PMU": "ACC_PMU", "Stars Soc Info": "SOC_BANDWIDTH_LEVEL"}
+            "HCCS": "HCCS", "PCIe": "PCIE", "NPU MEM": "NPU_MEM", "Acc PMU": "ACC_PMU",
+            "Stars Soc Info": "SOC_BANDWIDTH_LEVEL"}
 
 
 def counters(result: Result) -> int:
@@ -334,7 +345,8 @@ def counters(result: Result) -> int:
         if one["ph"] == "C":
             moments.setdefault(result.process[one["pid"]], set()).add(ns(one["ts"]))
     for layer, table in COUNTERS.items():
-        db = {when for when, in result.db.execute(f"SELECT timestampNs FROM {table}")} if table in result.tables() else set()
+        db = {when for when, in result.db.execute(f"SELECT timestampNs FROM {table}")} if table in result.tables() \
+            else set()
         told = moments.get(layer, set())
         # traces end the last frequency with the session, older ones in whole us
         if layer == "AI Core Freq":
@@ -353,7 +365,8 @@ def marks(result: Result) -> int:
     return same("marks", text, result.db.execute("SELECT startNs, endNs FROM MSTX_EVENTS"))
 
 
-COMPARISONS: list[Callable[[Result], int]] = [tasks, calls, kernels, collectives, steps, framework, memory, communication,
+COMPARISONS: list[Callable[[Result], int]] = [tasks, calls, kernels, collectives, steps, framework, memory,
+                                              communication,
                                               counters, marks]
 
 
@@ -381,7 +394,8 @@ def slices(where: Path) -> None:
     target = analyse(next(where.glob("PROF_*")), where / "out", "b", "text")
     for stem in ("op_summary", "task_time"):
         paths = sorted((target / "mindstudio_profiler_output").glob(f"{stem}_*.csv"))
-        assert [re.sub(r"_\d{14}", "", path.name) for path in paths] == [f"{stem}_slice_0.csv", f"{stem}_slice_1.csv"], paths
+        assert [re.sub(r"_\d{14}", "", path.name) for path in paths] == [f"{stem}_slice_0.csv",
+                                                                         f"{stem}_slice_1.csv"], paths
         heads, counts, last = set(), [], 0
         for path in paths:
             with open(path, encoding="utf-8", newline="") as file:
@@ -423,7 +437,8 @@ def mindspore(where: Path) -> None:
     result = analyse(named, where / "out", "b", "text,db")
     assert result.name == named.name, result
     names = [path.name for path in result.rglob("*profiler*.db")]
-    assert names == ["ascend_mindspore_profiler.db"] or re.fullmatch(r"ascend_mindspore_profiler_[1-9]\d*\.db", names[0]), names
+    assert names == ["ascend_mindspore_profiler.db"] or \
+        re.fullmatch(r"ascend_mindspore_profiler_[1-9]\d*\.db", names[0]), names
     again = analyse(result / "ASCEND_PROFILER_OUTPUT" / names[0], where / "again", "b", "db")
     assert [path.name for path in again.rglob("*profiler*.db")] == names, again
 

@@ -119,7 +119,8 @@ def compare_generations(before: Path, after: Path) -> None:
         elif table == "STRING_IDS":
             assert set(rows(old, table)) <= set(rows(new, table)), "texts are missing"
         elif not table.startswith("ENUM_"):
-            assert rows(old, table, right_columns(old, table, shared)) == rows(new, table, shared), f"{table}: other values"
+            assert rows(old, table, right_columns(old, table, shared)) == rows(new, table, shared), \
+                f"{table}: other values"
     numbers = [list(db.execute(f"SELECT {a}, {b} FROM COMPUTE_TASK_INFO"))
                for db, a, b in ((old, "blockDim", "mixBlockDim"), (new, "blockNum", "mixBlockNum"))]
     assert numbers[0] == numbers[1], "numbers of blocks differ"

@@ -60,14 +60,16 @@ def trace(kernels: int = 12, device: int = 0) -> tuple[list[dict[str, Any]], lis
     events = []
     for i in range(kernels):
         at = i * 100
-        events += [event("aten::mm", python, 7, at, 40), event("AscendCL@aclnnMatmul", cann, 7, at + 5, 20, connection_id=i),
+        events += [event("aten::mm", python, 7, at, 40),
+                   event("AscendCL@aclnnMatmul", cann, 7, at + 5, 20, connection_id=i),
                    event(f"aclnnMatmul_MatMulV{i % 2}", hardware, 3, at + 30, 50,
                          **{"Task Type": "AI_CORE", "Stream Id": 3, "Task Id": i, "connection_id": i})]
     half = kernels * 50
     for step in (1, 2):
         begin = (step - 1) * half
         events += [event(f"ProfilerStep#{step}", python, 7, begin, half),
-                   event(f"hcom_allReduce__123_{step}_1", group, 0, begin + half - 20, 15, connection_id=500 + step, count=64)]
+                   event(f"hcom_allReduce__123_{step}_1", group, 0, begin + half - 20, 15, connection_id=500 + step,
+                         count=64)]
     return heads, sorted(events, key=lambda e: e["ts"])
 
 
@@ -80,7 +82,8 @@ def write(path: Path, events: list[dict[str, Any]]) -> Path:
 def rank(where: Path, number: int, events: list[dict[str, Any]] | None = None) -> Path:
     """A result of the PyTorch profiler that came as text only."""
     folder = where / f"r{number}_ascend_pt"
-    write(folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", sum(trace(device=number), []) if events is None else events)
+    write(folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json",
+          sum(trace(device=number), []) if events is None else events)
     (folder / f"profiler_info_{number}.json").write_text("{}")
     return folder
 
@@ -170,7 +173,8 @@ def database(path: Path) -> Path:
     with sqlite3.connect(path) as db:
         db.executescript("CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY,value TEXT);"
                          "INSERT INTO STRING_IDS VALUES(0,'KERNEL_AICORE'),(1,'Mul'),(2,'AI_CORE');"
-                         "CREATE TABLE TASK (startNs,endNs,deviceId,connectionId,globalTaskId,globalPid,taskType,contextId,"
+                         "CREATE TABLE TASK "
+                         "(startNs,endNs,deviceId,connectionId,globalTaskId,globalPid,taskType,contextId,"
                          "streamId,taskId,modelId);"
                          "CREATE TABLE COMPUTE_TASK_INFO (name,globalTaskId,blockNum,mixBlockNum,taskType,opType);"
                          "INSERT INTO TASK VALUES(1750000000000000000,1750000000000050000,0,7,70,1,0,4294967295,0,0,0);"
@@ -233,7 +237,8 @@ def tables_beside_a_trace(where: Path) -> None:
     rows = [f'aclnnMatmul_MatMulV{i % 2},Mat"Mul{i % 3},AI_VECTOR_CORE,{START + i * 100 + 30}.000\t,50.0,20,"""{i},2""",FLOAT,ND'
             for i in range(11)]
     rows = [row.replace('Mat"Mul', '"Mat,""Mul') .replace(",AI_VECTOR", '",AI_VECTOR', 1) for row in rows]
-    rows += ["hcom_allReduce__123_1_1,hcom_allReduce_,HCCL,1.0,2", "aclnnMatmul_MatMulV1,x,AI_CORE,no time,2", "a" + ",b" * 300]
+    rows += ["hcom_allReduce__123_1_1,hcom_allReduce_,HCCL,1.0,2", "aclnnMatmul_MatMulV1,x,AI_CORE,no time,2",
+             "a" + ",b" * 300]
     (folder / "kernel_details.csv").write_text("\n".join([KERNELS, *rows]))
     (folder / "memory_record.csv").write_text(
         "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n"
@@ -312,13 +317,15 @@ def types_of_real_captures(where: Path) -> None:
     assert found
     for path in found:
         result = shown(path.parent)[0]
-        ours = {(row["type"], row["core"]): (row["count"], round(row["total_us"], 3)) for row in result["operators"]["rows"]}
+        ours = {(row["type"], row["core"]): (row["count"], round(row["total_us"], 3))
+                for row in result["operators"]["rows"]}
         with open(path, encoding="utf-8", newline="") as file:
             theirs = {(row["OP Type"], row["Core Type"]): (int(row["Count"]), round(float(row["Total Time(us)"]), 3))
                       for row in csv.DictReader(file)}
         assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
         for key, (count, total) in theirs.items():
-            assert ours[key][0] == count and abs(ours[key][1] - total) < 0.001 * count + 0.001, (key, ours[key], count, total)
+            assert ours[key][0] == count and abs(ours[key][1] - total) < 0.001 * count + 0.001, \
+                (key, ours[key], count, total)
 
 
 def main() -> int:

@@ -37,7 +37,8 @@ import test_trace_inputs as traces  # noqa: E402
 Make = Callable[[Path], None]   # fills the folder
 # Of the generators: one names its folder by local time. The analyzer has another zone
 # (golden.py): what is converted twice shows.
-SURROUNDINGS = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+SURROUNDINGS = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TZ": "UTC", "LC_ALL": "C.UTF-8",
+                "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Case(NamedTuple):
@@ -194,7 +195,8 @@ CANN = [
                                              "--host-counter 2593.905 --device-mhz 38.4")),
     Case("cann/devices, nasty names", raw(f"--tasks 300 {ALL_KINDS} --nasty-names --devices 3 --threads 6 --mangle "
                                           "--ffts-parent --seed 12345")),
-    Case("cann/collectives as graphs, 8.5.0", raw(f"--tasks 300 {ALL_KINDS} --devices 2 --threads 2 --streams 3 --comm-ffts "
+    Case("cann/collectives as graphs, 8.5.0",
+         raw(f"--tasks 300 {ALL_KINDS} --devices 2 --threads 2 --streams 3 --comm-ffts "
                                                   "--comm-tasks 9 --cann-version 8.5.0")),
     Case("cann/unique names", raw("--tasks 200 --unique-names --threads 1 --streams 1 --host-counter none")),
     Case("cann/wrapping ids", raw("--tasks 800 --flip --level 0 --threads 3 --comm-every 0")),
@@ -206,8 +208,10 @@ CANN = [
     Case("cann/side files", raw("--tasks 200 --pmu", side="")),
     Case("cann/side files, older names", raw("--tasks 100", side="--samples 20"), ("--compat", "a")),
     Case("cann/side files 2.0", raw("--tasks 200 --aicpu-every 9", side="--version2")),
-    Case("cann/side files alone, aged", raw(None, side="--aged --slice-bytes 777 --device 3 --host-mhz none --no-done")),
-    Case("cann/side files alone, wrapping", raw(None, side="--wrap --samples 120 --host-mhz 2399.87 --device-mhz 48.5")),
+    Case("cann/side files alone, aged",
+         raw(None, side="--aged --slice-bytes 777 --device 3 --host-mhz none --no-done")),
+    Case("cann/side files alone, wrapping",
+         raw(None, side="--wrap --samples 120 --host-mhz 2399.87 --device-mhz 48.5")),
 ]
 
 TORCH = [
@@ -249,9 +253,11 @@ RESULT = "node7_1_20250101010101001_ascend_pt/ASCEND_PROFILER_OUTPUT"
 
 DATABASES = [
     Case("database/torch", database("torch-b", f"{RESULT}/ascend_pytorch_profiler_0.db")),
-    Case("database/torch, older names", database("torch-b", f"{RESULT}/ascend_pytorch_profiler_0.db"), ("--compat", "a")),
+    Case("database/torch, older names", database("torch-b", f"{RESULT}/ascend_pytorch_profiler_0.db"),
+         ("--compat", "a")),
     Case("database/torch of the older generation", database("torch-a", f"{RESULT}/ascend_pytorch_profiler_0.db")),
-    Case("database/torch of the older generation, newer names", database("torch-a", f"{RESULT}/ascend_pytorch_profiler_0.db"),
+    Case("database/torch of the older generation, newer names",
+         database("torch-a", f"{RESULT}/ascend_pytorch_profiler_0.db"),
          ("--compat", "b")),
     Case("database/mindspore", database("torch-b", f"{RESULT}/ascend_mindspore_profiler_0.db")),
     Case("database/msprof", database("msprof", "PROF_000001_20250101010101001_ABC/msprof_20250101010101.db")),

@@ -120,7 +120,8 @@ def make(case: Case, where: Path) -> str:
     shown = {"input": inputs}
     for export in [] if case.shown_only else EXPORTS:
         (out / export).mkdir()
-        npuscope(where, out / export / "analyze.log", "analyze", "--progress=never", "--max-process-number=2", *case.options,
+        npuscope(where, out / export / "analyze.log", "analyze", "--progress=never", "--max-process-number=2",
+                 *case.options,
                  "--export", export, "-o", f"out/{export}/results", *inputs)
         assert (out / export / "results").is_dir(), (out / export / "analyze.log").read_text()
         if export in SHOWN:
@@ -231,7 +232,8 @@ def differences(want: Optional[Files], got: Files) -> list[str]:
         return ["no such case in expected.txt: GOLDEN=update"]
     if want["input ."] != got["input ."]:
         return ["its input is another: a generator has changed, or what it is built of"]
-    out = [f"differs: {key}{tables(want[key].rows, got[key].rows)}" for key in want if key in got and want[key] != got[key]]
+    out = [f"differs: {key}{tables(want[key].rows, got[key].rows)}" for key in want if key in got
+           and want[key] != got[key]]
     out += [f"missing: {key}" for key in want if key not in got]
     out += [f"new: {key}" for key in got if key not in want]
     return out
@@ -248,7 +250,8 @@ def first_difference(old: bytes, new: bytes) -> str:
     number = next((n for n, (one, two) in enumerate(zip(before, after)) if one != two), min(len(before), len(after)))
     ends = [side[number] if number < len(side) else b"(no such line)" for side in (before, after)]
     column = len(os.path.commonprefix(ends))
-    shown = [f"    {sign} {line[max(0, column - 100):column + 140].decode(errors='replace')}" for sign, line in zip("-+", ends)]
+    shown = [f"    {sign} {line[max(0, column - 100):column + 140].decode(errors='replace')}" for sign,
+             line in zip("-+", ends)]
     return "\n".join([f"    line {number + 1}, column {column + 1}", *shown])
 
 

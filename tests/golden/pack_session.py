@@ -57,7 +57,8 @@ def no_files(kind: int, data: bytes) -> bytes:
     out, at = b"", 0
     while at + MAP.size <= len(data):
         fields = MAP.unpack_from(data, at)
-        out += MAP.pack(*fields[:-1], bytes(byte ^ 0x5a for byte in fields[-1])) + no_paths(data[at + MAP.size:at + fields[0]])
+        out += MAP.pack(*fields[:-1],
+                        bytes(byte ^ 0x5a for byte in fields[-1])) + no_paths(data[at + MAP.size:at + fields[0]])
         at += max(fields[0], MAP.size)
     return out
 

@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, SOAK, USAGE, Arg, Case, Result, need, need_program, slowed,
+from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, SOAK, USAGE, Arg, Case, Result, need, need_program,
+                     slowed,
                      test, main)
 
 SCRATCH = Path(f"/tmp/npuscope-test-analyze-{os.getpid()}")
@@ -27,9 +28,11 @@ GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
 LARGE = 1_500_000 if SOAK else 100_000  # tasks of a session that takes seconds, where it is slowed()
 
-ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json", "profiler_metadata.json"}
+ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json",
+          "profiler_metadata.json"}
 FORMATS = {
-    "text": lambda name: name.endswith((".csv", ".csv.gz")) or name.startswith(("trace_view.json", "communication", "ftrace_data.db")),
+    "text": lambda name: name.endswith((".csv", ".csv.gz"))
+    or name.startswith(("trace_view.json", "communication", "ftrace_data.db")),
     "db": lambda name: name.endswith(".db"),
     "perfetto": lambda name: name == "npuscope.pftrace",
     "folded": lambda name: name.endswith(".folded"),
@@ -538,7 +541,8 @@ def on_a_terminal(case: Case, *args: Arg, slow: bool = True) -> tuple[int, str]:
     return run.wait(30), shown.decode(errors="replace")
 
 
-PROGRESS = re.compile(r"npuscope: (?:[\w ]+: )*[\w ]+: (?:[\d.]+ MB, [\d.]+ MB/s|\d+ [\w ]+, \d+/s)(?:, \d+%, \d+ s left)?")
+PROGRESS = re.compile(r"npuscope: (?:[\w ]+: )*[\w ]+: (?:[\d.]+ MB, [\d.]+ MB/s|\d+ [\w ]+, \d+/s)(?:, \d+%, \d+ s "
+                      r"left)?")
 
 
 @test(seconds=900)

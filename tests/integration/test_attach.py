@@ -9,7 +9,8 @@ import sys
 import time
 from typing import Any
 
-from harness import (API, DONE, PARTIAL, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects, main,
+from harness import (API, DONE, PARTIAL, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects,
+                     main,
                      need_program, need_root, pid_list, ranks_of, test, threads_of, uprobe_events, wait_for_events,
                      wait_until)
 
@@ -155,7 +156,8 @@ def sigint_ends_properly(case: Case) -> None:
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
     # twice: as timeout(1) does, and late, as on a busy machine
-    for number, times, pause in ((signal.SIGINT, 1, 0), (signal.SIGTERM, 1, 0), (signal.SIGTERM, 2, 0), (signal.SIGTERM, 4, 0.1)):
+    for number, times, pause in ((signal.SIGINT, 1, 0), (signal.SIGTERM, 1, 0), (signal.SIGTERM, 2, 0),
+                                 (signal.SIGTERM, 4, 0.1)):
         where = case.path(f"out{number}{times}")
         run = case.record("-p", pid, "-o", where, "--export", "none")
         wait_for_events(where, 50)

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
-from harness import (CHUNK, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, SOAK, USAGE, Arg, Case, Result, Session, Skip, add_test,
+from harness import (CHUNK, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, SOAK, USAGE, Arg, Case, Result, Session, Skip,
+                     add_test,
                      build_library, chunks, environment, kernel_leftovers, main, need_job, need_mounts, need_npusim,
                      need_program, need_root, ranks_of, test, wait_for_events)
 
@@ -61,7 +62,8 @@ def a_thread_is_no_process(case: Case) -> None:
     job = case.start([sys.executable, "-c", code])
     tid = int(job.wait_for(r"^thread (\d+)").group(1))
     result = case.npuscope("record", "-p", tid, "-d", "1s", "-o", case.path("out")).expect(FAILED)
-    assert result.complaints == [f"npuscope: cannot watch pid {tid}: it is a thread of process {job.pid}: give that number"]
+    assert result.complaints == [f"npuscope: cannot watch pid {tid}: it is a thread of process {job.pid}: give that "
+                                 "number"]
     assert not list(case.path("out").glob("*")), "a session of nothing"
 
 
@@ -158,7 +160,8 @@ def not_root(case: Case) -> None:
     setpriv = need_program("setpriv", "util-linux")
     place = copy_for_nobody(case)
     job = case.start([need_job("storm_job")])
-    result = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope", "record",
+    result = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
+                       "record",
                        "-p", job.pid, "-d", "1s", "-o", place / "out"])
     refused(case, result, place / "out", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "run as root")
     doctor = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
@@ -392,7 +395,8 @@ def option_with_junk(case: Case, option: str) -> None:
         assert result.status == USAGE, f"{option} {value!r}: {result}"
         lines = result.err.splitlines()
         assert len(lines) == 1 and not result.out, f"{option} {value!r}: {result}"
-        assert re.match(rf"npuscope: record: --[a-z-]+: '{re.escape(value)}'(: '[^']*')? (is (not|none of) |stands alone)", lines[0]), lines[0]
+        assert re.match(rf"npuscope: record: --[a-z-]+: '{re.escape(value)}'(: '[^']*')? (is (not|none of) |stands "
+                        r"alone)", lines[0]), lines[0]
         nothing_in(case.path("out"))
 
 
@@ -427,7 +431,8 @@ def small_session(case: Case) -> Session:
     if _session is None:
         need_npusim()
         job = case.sim_job("--ranks", 1)
-        run = case.record("-p", ranks_of(job)[0], "-o", case.path("small"), "--export", "none", "--step-marker", "train_step@1")
+        run = case.record("-p", ranks_of(job)[0], "-o", case.path("small"), "--export", "none", "--step-marker",
+                          "train_step@1")
         wait_for_events(case.path("small"), ENOUGH)
         run.signal(signal.SIGINT)
         made = run.result().expect(DONE).session
@@ -469,7 +474,8 @@ def session_cut_short(case: Case) -> None:
     rng = random.Random(seed)
     # What CANN's parser wants beside the log has nothing that the session does not have itself.
     names = [p.relative_to(small_session(case).path) for p in small_session(case).path.rglob("*") if p.is_file()
-             and (p.suffix in (".nps", ".json") and "PROF_" not in str(p) or ".data." in p.name and p.suffix != ".done")]
+             and (p.suffix in (".nps", ".json") and "PROF_" not in str(p) or ".data." in p.name
+                  and p.suffix != ".done")]
     weights = [8 if n.name == "events.nps" else 3 for n in names]
     for number in range(max(CUTS, len(names))):  # each file once at least
         path = damaged(case, number)

@@ -17,7 +17,8 @@ import sys
 from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
-from harness import (API, CQE, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, add_test, build_library, catalogue, environment, main,
+from harness import (API, CQE, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, add_test, build_library, catalogue,
+                     environment, main,
                      need, need_program, need_root, test)
 
 ABI = ROOT / "tests" / "abi" / "cann.txt"
@@ -167,11 +168,13 @@ def build(case: Case, layout: int) -> tuple[Path, Path]:
         source = case.path(soname + ".c")
         source.write_text(HEAD + "static volatile int sink;\n" +
                           "".join(definition(f) for f in everything if f.libraries[layout] == soname))
-        case.run([compiler, "-O1", "-w", "-fPIC", "-shared", f"-Wl,-soname,{soname}", source, "-o", where / soname]).expect(0)
+        case.run([compiler, "-O1", "-w", "-fPIC", "-shared", f"-Wl,-soname,{soname}", source, "-o",
+                  where / soname]).expect(0)
     source = case.path("job.c")
     source.write_text(HEAD + "".join(f"{prototype(f)} __asm__(\"{f.symbol}\");\n" for f in everything) +
                       "int main(void)\n{\n\tputs(\"ready\");\n\tfflush(stdout);\n\tgetchar();\n" +
-                      "".join(call(f) for f in everything if f.symbol not in (SUBMISSION, COMPLETION)) + "\treturn 0;\n}\n")
+                      "".join(call(f) for f in everything if f.symbol not in (SUBMISSION, COMPLETION))
+                      + "\treturn 0;\n}\n")
     job = case.path("job")
     case.run([compiler, "-O1", "-w", source, "-o", job, *(where / s for s in sonames)]).expect(0)
     return job, where
@@ -239,7 +242,8 @@ def expected(f: Function, slot: Slot) -> tuple[str, object]:
 def differences(f: Function, slots: tuple[Slot, ...], event: Event, strings: dict[int, str]) -> Iterator[str]:
     """What is wrong with the record of a call."""
     wanted = returned(f, -1) if f.result.kind == "u64" else 0
-    if event.kind == API and f.result.kind != "void" and event.ret != struct.unpack("<i", struct.pack("<I", wanted & 0xFFFFFFFF))[0]:
+    if event.kind == API and f.result.kind != "void" and \
+            event.ret != struct.unpack("<i", struct.pack("<I", wanted & 0xFFFFFFFF))[0]:
         yield f"result {event.ret}"
     if event.flags:
         yield f"flags {event.flags:#x}"
@@ -367,7 +371,8 @@ def completion_records(case: Case, forbid: str) -> None:
 
 
 for missing in ("", "task_storage", "uprobe_multi"):
-    add_test(f"completion_records_without_{missing or 'nothing'}", lambda case, missing=missing: completion_records(case, missing))
+    add_test(f"completion_records_without_{missing or 'nothing'}", lambda case,
+             missing=missing: completion_records(case, missing))
 
 OPERATORS = 3000
 LIBRARY = """
@@ -460,7 +465,8 @@ def one_function_that_cannot_be_probed(case: Case) -> None:
     case.path("lib.c").write_text("int n; __asm__(\".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl"
                                   " n@GOTPCREL(%rip)\\n ret\\n.size aclInit,.-aclInit\");\n"
                                   "int aclrtSynchronizeDevice(void) { return n++; }\n")
-    case.path("job.c").write_text("#include <stdio.h>\nint aclrtSynchronizeDevice(void);\nint main(void) { puts(\"ready\");"
+    case.path("job.c").write_text("#include <stdio.h>\nint aclrtSynchronizeDevice(void);\nint main(void) { "
+                                  "puts(\"ready\");"
                                   " fflush(stdout); getchar(); for (int i = 0; i < 9; i++) aclrtSynchronizeDevice(); }\n")
     library, job_path = case.path("libacl_rt.so"), case.path("job")
     case.run([compiler, "-O1", "-w", "-fPIC", "-shared", case.path("lib.c"), "-o", library]).expect(0)

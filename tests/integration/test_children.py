@@ -163,7 +163,8 @@ def births_are_lost(case: Case) -> None:
     listed = children.listed()
     strangers = set(listed) - set(children.born) - {children.job.pid, companion}
     assert not strangers, strangers
-    named = {listed[pid]["comm"] for pid in listed if pid in children.born and listed[pid]["comm"] == children.born[pid][0]}
+    named = {listed[pid]["comm"] for pid in listed if pid in children.born
+             and listed[pid]["comm"] == children.born[pid][0]}
     assert named, "what the rings had room for"
 
 

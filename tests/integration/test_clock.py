@@ -44,9 +44,11 @@ def a_job_in_a_time_namespace(case: Case) -> None:
     need_root()
     need_npusim()
     need_program("unshare", "util-linux")
-    can = subprocess.run(["unshare", "--time", "--monotonic", "3600", "--fork", "true"], capture_output=True, check=False)
+    can = subprocess.run(["unshare", "--time", "--monotonic", "3600", "--fork", "true"], capture_output=True,
+                         check=False)
     need(can.returncode == 0, "time namespaces (Linux 5.6, and unshare that knows them)")
-    job = case.start(["unshare", "--time", "--monotonic", "3600", "--boottime", "3600", "--fork", SIM / "bin" / "npusim-train",
+    job = case.start(["unshare", "--time", "--monotonic", "3600", "--boottime", "3600", "--fork",
+                      SIM / "bin" / "npusim-train",
                       "--ranks", "1", "--rate", "300"], env=environment(sim=True, agent=True), stdin=subprocess.DEVNULL,
                      cwd=case.dir)
     pid = int(job.wait_for(r"^ready (\d+)").group(1))
@@ -54,8 +56,10 @@ def a_job_in_a_time_namespace(case: Case) -> None:
     assert not [line for line in result.complaints if "seem to start before" in line], result.err
     [path] = result.session.path.rglob("ascend_pytorch_profiler_*.db")
     with sqlite3.connect(path) as db:
-        tasks = db.execute("SELECT count(*), min(t.startNs - a.startNs), max(t.startNs - a.startNs) FROM TASK t JOIN CANN_API a"
-                           " USING (connectionId) JOIN NPUSCOPE_TASK_TIME USING (globalTaskId) WHERE source = 'device log'").fetchone()
+        tasks = db.execute("SELECT count(*), min(t.startNs - a.startNs), max(t.startNs - a.startNs) FROM TASK t JOIN "
+                           "CANN_API a"
+                           " USING (connectionId) JOIN NPUSCOPE_TASK_TIME USING (globalTaskId) WHERE source = 'device "
+                           "log'").fetchone()
         begin, end = db.execute("SELECT startTimeNs, endTimeNs FROM SESSION_TIME_INFO").fetchone()
     assert tasks[0] > 20 and tasks[1] >= 0 and tasks[2] < 60e9, tasks
     assert end - begin < 300e9, end - begin

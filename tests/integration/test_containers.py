@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
 from harness import (AGENT, API, DONE, PARTIAL, ROOT, SIM, Arg, Case, Running, Session, Skip, build_library, catalogue,
-                     children_of, environment, main, need_job, need_mounts, need_npusim, pid_list, test, threads_of, wait_until)
+                     children_of, environment, main, need_job, need_mounts, need_npusim, pid_list, test, threads_of,
+                     wait_until)
 
 COMPARE = ROOT / "tools" / "truth" / "compare"
 CONTAINER = ["unshare", "--mount", "--pid", "--user", "--fork", "--map-root-user", "--kill-child"]
@@ -158,7 +159,8 @@ def copied_up_in_one_overlay(case: Case) -> None:
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     need_overlay(case, library.parent)
     jobs = [loader_in(case, f"{case.path(n)}/m/libacl_rt.so",
-                      overlay(case, n, library.parent, f"chmod 700 '{case.path(n)}/m/libacl_rt.so'" if n == "b" else ""))
+                      overlay(case, n, library.parent,
+                              f"chmod 700 '{case.path(n)}/m/libacl_rt.so'" if n == "b" else ""))
             for n in ("a", "b")]
     assert len(probed(record_calls(case, jobs))) == 2
 
@@ -174,7 +176,9 @@ def sim_container(case: Case, name: str, *args: Arg, agent: bool) -> tuple[Runni
     env = environment(sim=True, NPUSIM_TRUTH=truth)
     env = {k: v.replace(str(SIM), f"{place}/Ascend") for k, v in env.items()}
     preload = f"export LD_PRELOAD='{place}/{AGENT.name}';" if agent else ""
-    job = in_container(case, f"mount -t tmpfs none '{place}'; cp -a '{SIM}' '{AGENT}' '{place}/'; mount -t proc proc /proc; {preload} "
+    job = in_container(case,
+                       f"mount -t tmpfs none '{place}'; cp -a '{SIM}' '{AGENT}' '{place}/'; mount -t proc proc /proc; "
+                       f"{preload} "
                              f"exec '{place}/Ascend/bin/npusim-train' --ranks 1 " + " ".join(map(str, args)), env)
     rank = int(job.wait_for(r"^ready (\d+)").group(1))
     return job, next(pid for pid in family(host_pid(job)) if inner_pid(pid) == rank)

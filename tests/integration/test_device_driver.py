@@ -14,7 +14,8 @@ from harness import DONE, PARTIAL, Case, Running, Session, environment, need_npu
 
 SLEEP = ("sleep", "3")
 # what the driver can answer (cann-abi 4.1), and whether a retry can help
-CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True, 115: False}
+CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True,
+         115: False}
 
 
 def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds: str = "3", devices: str = "0",
@@ -25,7 +26,8 @@ def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds:
         if not case.path(name).exists():
             case.open_path(name, folder=name == "truth")
     case.path("orders").write_text(orders)
-    return sample(case, None, *args, "--sys-devices", devices, truth=case.path("truth").resolve(), command=("sleep", seconds),
+    return sample(case, None, *args, "--sys-devices", devices, truth=case.path("truth").resolve(),
+                  command=("sleep", seconds),
                   NPUSIM_CONTROL=str(case.path("orders").resolve()), **env)
 
 
@@ -126,7 +128,8 @@ def a_round_of_the_ring_is_counted(case: Case) -> None:
     # its chip has the fastest channel: a ring is 4 s
     board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
-    run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950", NPUSIM_BOARD=board)
+    run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950",
+                NPUSIM_BOARD=board)
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(2)
     orders = case.path("orders")
@@ -225,7 +228,8 @@ def killed_with_9(case: Case) -> None:
 @test(seconds=120)
 def a_slow_driver_holds_up_nobody(case: Case) -> None:
     """A start that takes a second delays neither the capture's end nor the other device."""
-    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 start 1000\nslow 0 8 stop 1000\n", seconds="4",
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 start 1000\nslow 0 8 stop 1000\n",
+                seconds="4",
                 devices="0,1")
     result = run.result().expect(DONE)
     devices = sampler(result.session)
@@ -240,7 +244,8 @@ def a_slow_driver_holds_up_nobody(case: Case) -> None:
 def a_hanging_driver_holds_up_nobody(case: Case) -> None:
     """A read that never comes back: the other device is sampled to the end, which comes
     twelve seconds after the call at most."""
-    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4", devices="0,1")
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4",
+                devices="0,1")
     took = run.seconds_to_end("npuscope: session in ")
     result = run.result(60).expect(PARTIAL)
     assert took < 18, f"{took:.1f} s, and {run.kept:.1f} s without a CPU: {result.err}"
@@ -248,7 +253,8 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
     exited = max(int(process["exit_monotonic"] or 0) for process in result.session.json["processes"])
     assert exited, result.session.json["processes"]
     late = (int(result.session.json["capture"]["end_monotonic"]) - exited) / 1e9
-    assert late < 1 + run.kept, f"the capture ended {late:.1f} s after the command, {run.kept:.1f} s of them without a CPU"
+    assert late < 1 + run.kept, \
+        f"the capture ended {late:.1f} s after the command, {run.kept:.1f} s of them without a CPU"
     groups = hbm_groups(stored(result.session, 1, "hbm.data"))
     assert len(groups) > 100, len(groups)
 
@@ -285,7 +291,8 @@ def a_program_that_brings_the_driver(case: Case) -> None:
     need_npusim()
     paths = environment(sim=True)["LD_LIBRARY_PATH"]
     command = ("env", f"LD_LIBRARY_PATH={paths}", sys.executable, "-c", SUBMITS)
-    result = case.record("-o", case.path("out"), "--npu-usage", "--task-source", "host", "--export", "none", "--", *command,
+    result = case.record("-o", case.path("out"), "--npu-usage", "--task-source", "host", "--export", "none", "--",
+                         *command,
                          wait=False, env=environment()).result().expect(PARTIAL)
     assert len(complaints(result, "devices are not sampled: libascend_hal.so is not found")) == 1, result.err
     assert not complaints(result, "its chip is not known"), result.err

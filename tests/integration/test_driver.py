@@ -91,7 +91,8 @@ def of_the_whole_host(case: Case) -> None:
     need_program("nsenter", "util-linux")
     job = case.start([need_job("driver_job"), "loop"])
     job.wait_for("^ready")
-    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-a", "-d", "500ms", "-o", case.dir, "--driver",
+    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-a", "-d", "500ms", "-o", case.dir,
+                      "--driver",
                       "calls", "--host-sys", "none", "--task-source", "host", "--export", "none"])
     session = run.result().expect(DONE, PARTIAL).session
     job.tell("end")

@@ -41,7 +41,8 @@ def undisturbed_and_traced(case: Case, name: str, attach: bool) -> Running:
     else:
         (case.path("go")).write_text("go\n")
         with open(case.path("go"), "rb") as go:
-            tracer = case.record("-o", case.dir, "--export", "none", "--level", 2, "--", program, TIMES, env=env, stdin=go,
+            tracer = case.record("-o", case.dir, "--export", "none", "--level", 2, "--", program, TIMES, env=env,
+                                 stdin=go,
                                  wait=False)
         tracer.wait(120)
         printed = [line for line in tracer.out.splitlines() if not line.startswith(("ready ", "/"))]

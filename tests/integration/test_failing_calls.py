@@ -27,7 +27,8 @@ SEED = int(os.environ.get("NPUSCOPE_TEST_SEED", "1"))
 FULL = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 ERRORS = {"malloc": (errno.ENOMEM,), "mmap": (errno.ENOMEM,), "open": (errno.EMFILE, errno.EACCES, errno.EIO),
           "opendir": (errno.EIO,), "stat": (errno.EIO, errno.EACCES), "read": (errno.EIO,), "write": FULL,
-          "pwrite": FULL, "ftruncate": FULL, "fallocate": FULL, "fsync": (errno.EIO,), "rename": (errno.EIO, errno.ENOSPC),
+          "pwrite": FULL, "ftruncate": FULL, "fallocate": FULL, "fsync": (errno.EIO,),
+          "rename": (errno.EIO, errno.ENOSPC),
           "close": (errno.EIO,), "mkdir": (errno.ENOSPC,), "thread": (errno.EAGAIN,), "fork": (errno.EAGAIN,)}
 WEIGHTS = {"malloc": 12, "read": 6, "open": 5, "stat": 4, "pwrite": 4, "write": 4, "mmap": 3, "opendir": 3,
            "ftruncate": 2}

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Callable
 
 from harness import (API, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, Case, Result, Running, Session, Skip, cpu_seconds,
-                     add_test, build_library, catalogue, code_at, environment, main, need, need_job, need_npusim, need_program,
+                     add_test, build_library, catalogue, code_at, environment, main, need, need_job, need_npusim,
+                     need_program,
                      need_root, pid_list, ranks_of, test, wait_until)
 
 SYNC = "aclrtSynchronizeDevice"
@@ -297,7 +298,8 @@ def hostile_files(good: bytes) -> dict[str, bytes]:
     files = {f"cut_at_{n}": good[:n] for n in (0, 3, 16, 64, 200, 4096, len(good) // 2, len(good) - 1)}
     files["segment_beyond_the_end"] = patched(good, code + 8, "Q", 1 << 40)
     files["segment_that_wraps"] = patched(good, code + 16, "Q", (1 << 64) - 0x800)
-    files["segment_of_all_memory"] = patched(patched(good, code + 16, "Q", 0), code + 32, "QQ", (1 << 64) - 1, (1 << 64) - 1)
+    files["segment_of_all_memory"] = patched(patched(good, code + 16, "Q", 0), code + 32, "QQ", (1 << 64) - 1,
+                                             (1 << 64) - 1)
     files["segments_that_overlap"] = patched(good, loads[0] + 4, "I", 5)
     files["sections_65535"] = patched(good, 60, "H", 65535)
     files["sections_in_the_first"] = patched(patched(good, 60, "H", 0), table[0][0] + 32, "Q", 1 << 32)
@@ -410,14 +412,16 @@ def cpu_goes_offline(case: Case) -> None:
 
 def has_probe(pid: int, library: Path) -> bool:
     """Is the function's first instruction in memory another than in the file?"""
-    symbols = subprocess.run([need_program("nm", "binutils"), "-D", library], capture_output=True, text=True, check=True).stdout
+    symbols = subprocess.run([need_program("nm", "binutils"), "-D", library], capture_output=True, text=True,
+                             check=True).stdout
     found = re.search(rf"^([0-9a-f]+) T {SYNC}$", symbols, re.M)
     assert found, symbols
     offset = int(found.group(1), 16)  # code stands in the file where it stands in memory
     return code_at(pid, str(library), offset, 1) != library.read_bytes()[offset:offset + 1]
 
 
-def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running], total: Callable[[Running, Path], int]) -> None:
+def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running],
+                   total: Callable[[Running, Path], int]) -> None:
     """It has a probe on the same function before we come and after we went: both see
     every call, neither breaks the other."""
     library = library_of(case)
@@ -456,7 +460,8 @@ def start_perf(case: Case, library: Path, _log: Path) -> Running:
     if made.status:
         raise Skip(f"needs perf probe: {made.err.strip().splitlines()[:1]}")
     name = f"probe_libacl_rt:{event}"
-    case.at_end.append(lambda: subprocess.run([tool, "probe", "-q", "-d", name], check=False, capture_output=True) and None)
+    case.at_end.append(lambda: subprocess.run([tool, "probe", "-q", "-d", name], check=False, capture_output=True)
+                       and None)
     return case.start([tool, "stat", "-a", "-x", ",", "-e", name, "sleep", "60"], stdin=subprocess.DEVNULL)
 
 

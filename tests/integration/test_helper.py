@@ -78,7 +78,8 @@ def cann_is_loaded_later(case: Case) -> None:
 
 @test
 def command_gets_callers_umask(case: Case) -> None:
-    old = subprocess.run(["sh", "-c", "umask 022; exec \"$@\"", "sh", "sh", "-c", "umask"], capture_output=True, check=True)
+    old = subprocess.run(["sh", "-c", "umask 022; exec \"$@\"", "sh", "sh", "-c", "umask"], capture_output=True,
+                         check=True)
     run = case.record("-q", "-o", case.dir, "--export", "none", "--", "sh", "-c", "umask", wait=False,
                       preexec_fn=lambda: os.umask(0o022)).result()
     assert old.stdout.decode().strip() in run.out.split(), run

@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import Any, Sequence, Union
 
-from harness import (API, DONE, PARTIAL, SOAK, Case, Result, Running, Session, build_library, catalogue, environment, main,
+from harness import (API, DONE, PARTIAL, SOAK, Case, Result, Running, Session, build_library, catalogue, environment,
+                     main,
                      need_job, need_root, pid_list, test, wait_until)
 
 CALLS = 3000

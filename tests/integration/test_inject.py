@@ -28,14 +28,16 @@ ROUNDS = int(os.environ.get("NPUSCOPE_INJECT_ROUNDS", "1"))
 SECONDS = 120 + 12 * ROUNDS
 LIBRARY = SIM / "cann" / "latest" / f"{os.uname().machine}-linux" / "lib64" / "libacl_rt.so"
 MEMORY = "/memfd:npuscope-agent (deleted)"
-LOADED = re.compile(r"helper library is loaded: thread \d+ was led astray for ([\d.]+) ms; (\d+) stops, the longest of ([\d.]+) ms")
+LOADED = re.compile(r"helper library is loaded: thread \d+ was led astray for ([\d.]+) ms; (\d+) stops, the longest of "
+                    r"([\d.]+) ms")
 REFUSED = re.compile(r"^npuscope: pid \d+: the helper library was not loaded: (.*): the job goes on as it was$", re.M)
 
 
 def start_job(case: Case, mode: str, seconds: float = 60, program: Optional[Path] = None) -> Running:
     """Start inject_job, for that long; MODE python: the one in CPython."""
     need_npusim()
-    what = [sys.executable, JOB_SOURCES / "inject_job.py"] if mode == "python" else [program or need_job("inject_job"), mode]
+    what = [sys.executable, JOB_SOURCES / "inject_job.py"] if mode == "python" \
+        else [program or need_job("inject_job"), mode]
     job = case.start([*what, seconds, LIBRARY], env=environment(sim=True))
     job.wait_for(r"^ready \d+$")
     return job
@@ -43,7 +45,8 @@ def start_job(case: Case, mode: str, seconds: float = 60, program: Optional[Path
 
 def inject(case: Case, pid: int, *more: str) -> Result:
     need(AGENT.exists(), "the helper library: make")
-    return case.record("--inject", "-d", "100ms", "--host-sys", "none", "--export", "none", "-o", case.dir, "-p", str(pid),
+    return case.record("--inject", "-d", "100ms", "--host-sys", "none", "--export", "none", "-o", case.dir, "-p",
+                       str(pid),
                        *more, wait=False).result(60)
 
 
@@ -92,7 +95,8 @@ def mode_test(mode: str) -> None:
     add_test(f"job_in_{mode}_notices_nothing", run, SECONDS)
 
 
-for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin", "masked",
+for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin",
+              "masked",
               "filter_clone3", "python"):
     mode_test(_mode)
 
@@ -179,7 +183,8 @@ def handler_that_interrupted_the_allocator_is_left_alone(case: Case) -> None:
 
 def compile_job(case: Case, *compiler: str) -> Path:
     out = case.path("job")
-    case.run([*compiler, "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-DNO_LOADER", "-idirafter", "/usr/include", "-idirafter",
+    case.run([*compiler, "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-DNO_LOADER", "-idirafter", "/usr/include",
+              "-idirafter",
               f"/usr/include/{os.uname().machine}-linux-gnu", JOB_SOURCES / "inject_job.c", "-o", out]).expect(0)
     return out
 
@@ -323,8 +328,10 @@ STEPS = "ptrace,pwrite64,process_vm_readv,process_vm_writev,wait4,timer_settime"
 def killed_at(case: Case, pid: int, step: int) -> bool:
     """Inject, and kill whoever makes that call when it does it for the Nth time. Was anybody killed?"""
     strace = need_program("strace", "strace")
-    run = case.run([strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={STEPS}", "-e", f"inject={STEPS}:signal=KILL:when={step}",
-                    NPUSCOPE, "record", "-q", "--inject", "-d", "1ms", "--host-sys", "none", "--level", "none", "--export", "none",
+    run = case.run([strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={STEPS}", "-e",
+                    f"inject={STEPS}:signal=KILL:when={step}",
+                    NPUSCOPE, "record", "-q", "--inject", "-d", "1ms", "--host-sys", "none", "--level", "none",
+                    "--export", "none",
                     "-o", case.dir, "-p", pid])
     return "has ended" in run.err or run.status < 0 or run.status > 128
 
@@ -345,7 +352,8 @@ def death_test(mode: str) -> None:
             if not killed_at(case, job.pid, step):
                 break
             killed += 1
-            assert job.process.poll() is None, f"the job died when we were killed at step {step}: {job.process.returncode}"
+            assert job.process.poll() is None, \
+                f"the job died when we were killed at step {step}: {job.process.returncode}"
         assert killed > 3, f"only {killed} of {steps}"
         job.kill()
         job = start_job(case, mode, 600)

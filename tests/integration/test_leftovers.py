@@ -40,7 +40,8 @@ def home(case: Case, **more: object) -> dict[str, str]:
 def stopped(case: Case, source: Path, out: Path, *, env: Optional[dict[str, str]] = None) -> Running:
     """An analysis that stands still with all of its result in a temporary directory."""
     library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
-    env = dict(env or home(case)) | {"LD_PRELOAD": str(library), "FAIL_KIND": "rename", "FAIL_AT": "1", "FAIL_STOP": "1"}
+    env = dict(env or home(case)) | {"LD_PRELOAD": str(library), "FAIL_KIND": "rename", "FAIL_AT": "1",
+                                     "FAIL_STOP": "1"}
     run = case.start([NPUSCOPE, "analyze", "-o", out, source], env=env)
     wait_until(lambda: Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "the stop")
     assert len(hidden(out)) == 1 and files(hidden(out)[0]), f"{hidden(out)}"
@@ -129,7 +130,8 @@ def of_somebody_else(case: Case) -> None:
     source, out, precious = prof(case, "raw"), case.path("out"), case.path("precious")
     precious.mkdir()
     (precious / "file").write_text("x")
-    for name in (".note.1.0.tmp", ".npuscope-x.tmp", ".npuscope-x.1.0.tmp.d", ".npuscope-x.1.0x.tmp", ".npuscope.1.tmp"):
+    for name in (".note.1.0.tmp", ".npuscope-x.tmp", ".npuscope-x.1.0.tmp.d", ".npuscope-x.1.0x.tmp",
+                 ".npuscope.1.tmp"):
         (out / name).mkdir(parents=True)
         (out / name / "file").write_text("x")
     (out / ".npuscope-x.1.1.tmp").symlink_to(precious)
@@ -155,7 +157,8 @@ def of_somebody_else(case: Case) -> None:
     for number, (temp, where) in enumerate((("precious", case.dir), ("../precious", out), (".npuscope-x.1.1.tmp", out),
                                             (".npuscope-x.1.3.tmp", out), ("", case.dir))):
         lines = text.split("\n")
-        (notes[0].parent / f"{notes[0].name.split('.')[0]}.{number}").write_text("\n".join([lines[0], temp, str(where)]))
+        (notes[0].parent / f"{notes[0].name.split('.')[0]}.{number}").write_text("\n".join([lines[0], temp,
+                                                                                            str(where)]))
     (notes[0].parent / f"{notes[0].name.split('.')[0]}.link").symlink_to("/dev/zero")
     os.mkfifo(notes[0].parent / f"{notes[0].name.split('.')[0]}.fifo")
     before = files(out) | {p.name: b"" for p in out.iterdir() if p not in (ours, old)}

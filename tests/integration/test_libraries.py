@@ -178,7 +178,8 @@ def other_mount_namespace(case: Case) -> None:
     inside = case.path("inside")
     inside.mkdir()
     job = case.start(["unshare", "-m", "sh", "-c",
-                      f"mount -t tmpfs none '{inside}' && cp '{library}' '{inside}/' && exec '{need_job('loader_job')}'"])
+                      f"mount -t tmpfs none '{inside}' && cp '{library}' '{inside}/' && exec "
+                      f"'{need_job('loader_job')}'"])
     job.wait_for("^ready")
     command(job, f"load {inside}/libacl_rt.so", "loaded")
     assert not list(inside.iterdir())

@@ -9,7 +9,8 @@ import platform
 import sys
 from pathlib import Path
 
-from harness import (API, DONE, FAILED, JOB_SOURCES, MARK, NPUSCOPE, PARTIAL, Case, add_test, build_library, catalogue, environment,
+from harness import (API, DONE, FAILED, JOB_SOURCES, MARK, NPUSCOPE, PARTIAL, Case, add_test, build_library, catalogue,
+                     environment,
                      main, need, need_job, need_program, need_root, test, wait_until)
 
 MULTI, SESSION = "48", "57"  # attach types of links
@@ -52,8 +53,10 @@ def one_is_refused(case: Case, row: str) -> None:
     need(platform.machine() == "x86_64", "x86-64: lock prefixes")
     env = shim(case, row)
     compiler = need_program("gcc", "gcc")
-    source = (JOB_SOURCES / "acl_rt_lib.c").read_text().replace("int aclInit(const char *config)\n{\n\treturn act(1, (void *)config);\n}\n", "")
-    source += ('int lock_word;\n__asm__(".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl (%rdi)\\n ret\\n"'
+    source = (JOB_SOURCES / "acl_rt_lib.c").read_text().replace("int aclInit(const char *config)\n{\n\treturn act(1, "
+                                                                "(void *)config);\n}\n", "")
+    source += ('int lock_word;\n__asm__(".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl (%rdi)\\n '
+               'ret\\n"'
                '".size aclInit,.-aclInit");\n')
     case.path("lib.c").write_text(source)
     library = Path(case.path("lib")) / "libacl_rt.so"
@@ -144,7 +147,8 @@ def who_may_not_attach_is_told(case: Case) -> None:
     env["UPROBES_WANT_ADMIN"] = "1"
     setpriv = need_program("setpriv", "util-linux")
     job = case.start(["sleep", "99"])
-    result = case.run([setpriv, "--bounding-set=-sys_admin", NPUSCOPE, "record", "-p", job.pid, "-d", "1s", "-o", case.dir], env=env).expect(FAILED)
+    result = case.run([setpriv, "--bounding-set=-sys_admin", NPUSCOPE, "record", "-p", job.pid, "-d", "1s", "-o",
+                       case.dir], env=env).expect(FAILED)
     assert len(result.complaints) == 1 and "lacks CAP_SYS_ADMIN:" in result.complaints[0], result.err
 
 

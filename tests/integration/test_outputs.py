@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, SOAK, USAGE, Case, Session, main, need, need_root, pid_list,
+from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, SOAK, USAGE, Case, Session, main, need, need_root,
+                     pid_list,
                      ranks_of, test, wait_for_events)
 
 CHECK = ROOT / "tools" / "conformance" / "check"
@@ -83,7 +84,8 @@ def formats(case: Case) -> None:
         conforms(case, outs[name])
     for folder in folders(outs["text"]):
         databases = [p.name for p in folder.rglob("*.db")]
-        assert databases == ["ftrace_data.db"], f"{databases}: a profiler's database hides trace_view.json from MindStudio Insight"
+        assert databases == ["ftrace_data.db"], \
+            f"{databases}: a profiler's database hides trace_view.json from MindStudio Insight"
         assert (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").exists()
     for folder in folders(outs["db"]):
         assert not list(folder.rglob("trace_view.json")) and not list(folder.rglob("*.csv"))
@@ -181,7 +183,8 @@ def helper_threads(case: Case) -> None:
             output = folder / "ASCEND_PROFILER_OUTPUT"
             [path] = output.glob("ascend_pytorch_profiler_*.db")
             with sqlite3.connect(path) as db:
-                rows = db.execute("SELECT globalTid FROM NPUSCOPE_THREAD JOIN STRING_IDS ON id = name WHERE value = ?", (name,))
+                rows = db.execute("SELECT globalTid FROM NPUSCOPE_THREAD JOIN STRING_IDS ON id = name WHERE value = ?",
+                                  (name,))
                 tids = {gtid for (gtid,) in rows}
                 calls = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM OSRT_API")}
                 stacks = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM NPUSCOPE_STACK")}

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness import (API, DONE, MARK, NPUSCOPE, PARTIAL, SCHED, SQE, SYSCALL, USAGE, Case, Result, Running, add_test, build_library,
-                     children_of, environment, kernel_leftovers, main, need, need_job, need_root, ranks_of, test, threads_of,
+from harness import (API, DONE, MARK, NPUSCOPE, PARTIAL, SCHED, SQE, SYSCALL, USAGE, Case, Result, Running, add_test,
+                     build_library,
+                     children_of, environment, kernel_leftovers, main, need, need_job, need_root, ranks_of, test,
+                     threads_of,
                      wait_until)
 
 STAGES = ["syscall_records", "syscalls", "scheduling", "detail", "names", "all"]
@@ -45,7 +47,8 @@ def limit_is_kept(case: Case) -> None:
     assert len(lines) == len(names), result.err
     since = {stage["what"]: int(stage["monotonic"]) for stage in given_up}
     grace = 500_000_000  # a call that was open may end, and the links take a moment to close
-    for what, kinds in (("syscall_records", (SYSCALL,)), ("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)), ("all", (API, MARK, SQE))):
+    for what, kinds in (("syscall_records", (SYSCALL,)), ("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)),
+                        ("all", (API, MARK, SQE))):
         if what not in since:
             continue
         late = [e for e in result.session.events if e.kind in kinds and e.start > since[what] + grace]
@@ -140,7 +143,8 @@ def sums_cost_less(case: Case) -> None:
 
 
 # Function, its class on x86-64, and how often it is called.
-CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200), "aclrtSynchronizeStream": ("single-stepped", 100)}
+CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200),
+           "aclrtSynchronizeStream": ("single-stepped", 100)}
 STEPS = 50  # of step_here, single-stepped, at entry only
 
 
@@ -152,7 +156,8 @@ def capture_classes(case: Case, out: str, *options: str, **more: Any) -> Any:
     job.wait_for("^ready")
     job.tell("load libacl_rt.so")
     job.wait_for("^loaded")
-    run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", "--step-marker", "step_here", *options, **more)
+    run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", "--step-marker", "step_here", *options,
+                      **more)
     for function, (_, calls) in CLASSES.items():
         job.tell(f"call {function} {calls}")
     job.tell(f"call step_here {STEPS}")
@@ -197,17 +202,20 @@ class OwnRun:
         run.mkdir(mode=0o755)
         self.cache = run / "npuscope" / "costs"
         self.program = case.path("npuscope")
-        self.program.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --bind \"$0\" /run && exec \"$@\"' {run} {NPUSCOPE} \"$@\"\n")
+        self.program.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --bind \"$0\" /run && exec \"$@\"' {run} "
+                                f"{NPUSCOPE} \"$@\"\n")
         self.program.chmod(0o755)
         need(case.run([self.program, "--version"]).status == 0, "mounts")
 
     def measured(self, case: Case, out: str) -> Result:
         """A capture that goes on until the cost of probes was measured beside it, and is reported."""
-        job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
+        job = case.start([sys.executable, "-c",
+                          "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", program=self.program)
         session = wait_until(lambda: next(case.path(out).glob("*/session.json"), None), "the session")
-        wait_until(lambda: '"source":"measured"' in re.sub(r"\s", "", session.read_text()), "costs that were measured", 90)
+        wait_until(lambda: '"source":"measured"' in re.sub(r"\s", "", session.read_text()), "costs that were measured",
+                   90)
         job.signal(9)
         return run.result().expect(DONE, PARTIAL)
 
@@ -240,17 +248,20 @@ def costs_of_others_are_not_taken(case: Case) -> None:
     own = OwnRun(case)
     case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE)  # it waits for them
     good = own.cache.read_bytes()
-    for spoil in (lambda: own.cache.write_bytes(re.sub(rb"(?m)^boot .*$", b"boot 00000000-0000-0000-0000-000000000000", good)),
+    for spoil in (lambda: own.cache.write_bytes(re.sub(rb"(?m)^boot .*$", b"boot 00000000-0000-0000-0000-000000000000",
+                                                       good)),
                   lambda: own.cache.chmod(0o666), lambda: own.cache.parent.chmod(0o777)):
         spoil()
-        result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program, wait=False).result()
+        result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program,
+                             wait=False).result()
         assert result.expect(DONE, PARTIAL).session.json["cost"]["source"] != "cached", result.err
         own.cache.parent.chmod(0o755)
         own.cache.unlink()
         own.cache.write_bytes(good)
         own.cache.chmod(0o644)
         shutil.rmtree(case.path("out"))
-    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program, wait=False).result()
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program,
+                         wait=False).result()
     assert result.expect(DONE, PARTIAL).session.json["cost"]["source"] == "cached", result.err
 
 
@@ -267,12 +278,14 @@ def where_nothing_can_be_kept(case: Case) -> None:
 def short_capture_is_estimated(case: Case) -> None:
     """A capture that ends before costs are measured reports it, and leaves no part of a measure."""
     own = OwnRun(case)
-    result = case.record("-o", case.path("out"), "--export", "none", "--", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "sh", "-c",
+                         "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
                          program=own.program, wait=False).result().expect(DONE, PARTIAL)
     cost = result.session.json["cost"]
     assert min(kind["call_ns"] for kind in cost["probes"].values()) > 0, cost
     assert cost["source"] == "measured" or not own.cache.exists(), cost
-    assert cost["source"] == "measured" or "(estimated: the capture ended before it was measured" in result.err, result.err
+    assert cost["source"] == "measured" or "(estimated: the capture ended before it was measured" in result.err, \
+        result.err
     assert not own.cache.with_name("costs.new").exists()
 
 
@@ -296,7 +309,8 @@ def killed_while_it_measures(case: Case) -> None:
         run.signal(9)
         run.wait()
         for pid in children:
-            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(),
+            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists()
+                       or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(),
                        "the end of the child that measures")
         own.cache.unlink(missing_ok=True)
     wait_until(lambda: not kernel_leftovers(), "a kernel without us")
@@ -327,7 +341,8 @@ def estimate(case: Case) -> None:
     assert abs(float(found[1]) - size) < 0.1 * size, f"predicted {found[1]} MB, took {size:.1f} MB: {given}"
     assert re.search(r"taken from the job +[\d.]+ % of one CPU", told), told
     # A class of probes has one name, whoever prints what it costs.
-    classes = [set(re.findall(r"\bon an? ([a-z-]+)", text)) for text in (told, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
+    classes = [set(re.findall(r"\bon an? ([a-z-]+)", text))
+               for text in (told, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
     assert classes[0] == classes[1] == {"emulated", "nop", "single-stepped"}, (told, result.err)
     for wrong in ("", "launches", "launches=-1", "frobs=3", "time=0"):
         case.npuscope("doctor", "--estimate", wrong or "=").expect(USAGE)

@@ -76,7 +76,8 @@ def held_against(interpreter: str, library: str) -> None:
         path = mapped(job.pid, library) if library else str(Path(interpreter).resolve())
         if not path:
             raise Skip(f"the interpreter has no {library}")
-        done = subprocess.run([str(SURVEY), path, str(job.pid)], capture_output=True, text=True, check=False, timeout=140)
+        done = subprocess.run([str(SURVEY), path, str(job.pid)], capture_output=True, text=True, check=False,
+                              timeout=140)
         assert not done.returncode, done.stderr
         assert not job.wait(10), "the job failed"
     finally:
@@ -145,7 +146,8 @@ TAKEN_OUT = r"aclrtQueryEventStatus of .* is not recorded any more: the job poll
 
 def take_out(case: Case, *job_args: Any) -> tuple[Running, Running]:
     """A capture of a job that has a signal to wait for."""
-    job = case.start([need_job("polls"), build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib")), *job_args])
+    job = case.start([need_job("polls"), build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib")),
+                      *job_args])
     job.wait_for(r"^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none", "--verbose")
     return job, run

@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (ROOT, SCHED, SYSCALL, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
+from harness import (ROOT, SCHED, SYSCALL, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job,
+                     need_root,
                      ranks_of, stolen_by_host, test)
 
 Row = dict[str, str]

@@ -314,7 +314,8 @@ def a_command_and_its_child(case: Case) -> None:
     go = case.path("go")
     go.write_text("go\n" * 2)
     with open(go, "rb") as lines:
-        result = case.record("-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499", "--", "/bin/sh",
+        result = case.record("-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499", "--",
+                             "/bin/sh",
                              "-c", f"{job} 700; exit 0", stdin=lines, wait=False).result()
     result.expect(0)
     place = [Path(p) / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded" for p in result.out.split()
@@ -378,7 +379,8 @@ def as_perf_has_it(case: Case) -> None:
     running = case.start([job, 2000])
     running.wait_for("^ready")
     data = case.path("perf.data")
-    witness = case.start([perf, "record", "-e", "cpu-clock", "-F", "299", "--call-graph", "dwarf,8192", "-o", data, "-p",
+    witness = case.start([perf, "record", "-e", "cpu-clock", "-F", "299", "--call-graph", "dwarf,8192", "-o", data,
+                          "-p",
                           running.pid])
     ours = case.record("-p", running.pid, "-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "299")
     running.tell("go")
@@ -492,7 +494,8 @@ def are_whole(run: Nested) -> None:
     found = run.session.json["stacks"]
     assert found["unwound"] > 100 and found["whole"] >= (1 - CAUGHT) * found["unwound"], found
     share = int(found["whole"] / found["unwound"] * 1000) / 10
-    assert re.search(rf"^  stacks: {found['unwound']}, {share:.1f} % of them whole", run.result.err, re.M), run.result.err
+    assert re.search(rf"^  stacks: {found['unwound']}, {share:.1f} % of them whole", run.result.err, re.M), \
+        run.result.err
 
 
 def without_returns(session: Session, to: Path) -> Path:
@@ -553,7 +556,8 @@ def frame_pointers_under_probes_of_returns(case: Case) -> None:
         chains = [chain[chain.index(root):] for what, chain in run.chains if what == place
                   for root in ("main", "in_a_thread") if root in chain]
         for chain in chains:
-            assert any(frames[-len(chain):] and common(frames[-len(chain):], chain) == len(chain) for frames in run.on), \
+            assert any(frames[-len(chain):] and common(frames[-len(chain):], chain) == len(chain)
+                       for frames in run.on), \
                 f"{chain}: {run.on}"
     for frames in run.on:
         if frames and frames[-1] == "burn":

@@ -21,8 +21,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (CQE, DONE, PARTIAL, RATE, ROOT, SIM, Case, Result, Running, Session, build_library, children_of, environment,
-                     host_environment, main, need, need_npusim, need_root, pid_list, ranks_of, test, wait_until, without_events)
+from harness import (CQE, DONE, PARTIAL, RATE, ROOT, SIM, Case, Result, Running, Session, build_library, children_of,
+                     environment,
+                     host_environment, main, need, need_npusim, need_root, pid_list, ranks_of, test, wait_until,
+                     without_events)
 
 sys.path.insert(0, str(ROOT / "tools" / "truth"))
 import truthfile  # noqa: E402
@@ -49,8 +51,10 @@ class Job:
         # One board for each test: its chip is what the first process on it
         # sets. The collector asks the same driver.
         self.machine = {"NPUSIM_CHIP": chip, "NPUSIM_BOARD": f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"}
-        case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])
-        env = environment(sim=True, agent=agent, NPUSIM_TRUTH=self.truth_dir, NPUSIM_CONTROL=self.control, **self.machine,
+        case.at_end.append(lambda: [path.unlink()
+                                    for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])
+        env = environment(sim=True, agent=agent, NPUSIM_TRUTH=self.truth_dir, NPUSIM_CONTROL=self.control,
+                          **self.machine,
                           **more)
         if profiler:
             library = build_library(case, "profile_lib.c", "libprofile.so", case.path("lib"))
@@ -59,7 +63,8 @@ class Job:
             if LOG_CHANNEL[chip] == 45:
                 env.setdefault("PROFILE_BESIDE", str(BESIDE[chip]))
         rate = () if {"--rate", "--time-every"} & set(options) else ("--rate", RATE)
-        self.run = case.start([*inside, SIM / "bin" / "npusim-train", "--ranks", ranks, *rate, *options], env=env, cwd=case.dir)
+        self.run = case.start([*inside, SIM / "bin" / "npusim-train", "--ranks", ranks, *rate, *options], env=env,
+                              cwd=case.dir)
         self.run.wait_for(r"^ready( \d+)*$")
         self.pid = ranks_of(self.run)[0]  # as the job itself knows it
         self.main = next(iter(children_of(self.run.pid))) if inside else self.run.pid
@@ -177,7 +182,8 @@ def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, e
 
 
 def capture(job: Job, seconds: float, *options: Any) -> Running:
-    return job.case.record("-p", job.pid, "-d", f"{int(seconds * 1000)}ms", "-o", job.case.path("out"), "--export", "db",
+    return job.case.record("-p", job.pid, "-d", f"{int(seconds * 1000)}ms", "-o", job.case.path("out"), "--export",
+                           "db",
                            *options, env={**os.environ, **job.machine})
 
 
@@ -244,7 +250,8 @@ def profiler_times_all(case: Case, chip: str) -> None:
 
 def profiler_in_a_container(case: Case, *, dcmi: bool) -> tuple[dict[str, int], Result]:
     """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be queried."""
-    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
+    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"),
+              NPUSIM_FIRST_DEVICE="3")
     (pid,) = children_of(job.main)
     assert pid != job.pid
     orders = case.open_path("orders")
@@ -304,11 +311,13 @@ def ai_cpu_kernels(case: Case, chip: str) -> None:
     result = capture(job, 2, "--task-source", "agent", "--export", "text,db", "--level", "2").result(90).expect(DONE)
     truth, found = job.end(), Found(result, chip)
     with open(next(result.session.path.parent.rglob("data_preprocess.csv")), encoding="utf-8") as file:
-        rows = {(*((int(row["Stream ID"]),) if chip != "950" else ()), int(row["Task ID"])): row for row in csv.DictReader(file)}
+        rows = {(*((int(row["Stream ID"]),) if chip != "950" else ()), int(row["Task ID"])): row
+                for row in csv.DictReader(file)}
     checked = 0
     for task in truth.tasks:
         launch = truth.launches.get(task.launch)
-        if not launch or launch.name != "GetNextSample" or not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
+        if not launch or launch.name != "GetNextSample" or \
+            not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
                 not truth.clock.mono(task.end) < found.end - EDGE_NS:
             continue
         row = rows[key_of(task, chip)]
@@ -393,7 +402,8 @@ def timed_events_tighten(case: Case, chip: str) -> None:
     widths: dict[str, dict[bool, list[int]]] = {"tasks": {True: [], False: []}, "events": {True: [], False: []}}
     steps = sorted(truth.steps, key=lambda step: step.begin)
     for task in truth.tasks:
-        if not found.begin + EDGE_NS < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < found.end - EDGE_NS:
+        if not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
+                not truth.clock.mono(task.end) < found.end - EDGE_NS:
             continue
         at = bisect.bisect_right([step.begin for step in steps], task.submit) - 1
         row = found.nearest(key_of(task, chip), truth.clock.real(task.start))
@@ -431,11 +441,13 @@ def counter_times(job: Job, truth: truthfile.Truth, session: Session) -> int:
     records = session.of(CQE, job.pid)
     for e in records:
         stream, task, kind = e.args[1] & 0xffff, e.args[1] >> 16 & 0xffff, e.args[2] >> 8 & 0xff
-        assert kind == 4 and e.args[2] >> 48 == 0 and e.ret == 0 and e.flags == 0 and e.args[1] >> 32 == 0, (kind, e.args)
+        assert kind == 4 and e.args[2] >> 48 == 0 and e.ret == 0 and e.flags == 0 and e.args[1] >> 32 == 0, \
+            (kind, e.args)
         done = [t for t in ends[stream, task] if truth.clock.mono(t.end) <= e.start + e.dur]
         assert done, f"{stream}:{task} was told of before it had ended"
         last = max(done, key=lambda t: t.end)
-        assert abs(offset + last.end * hz * (1 + drift / 1e6) / 1e9 - e.args[3]) < 2, (stream, task, last.end, e.args[3])
+        assert abs(offset + last.end * hz * (1 + drift / 1e6) / 1e9 - e.args[3]) < 2, \
+            (stream, task, last.end, e.args[3])
     return len(records)
 
 
@@ -480,7 +492,8 @@ PMU_COLUMNS = {
     "PipeUtilization": {"aic_mac_ratio": (0x416, 0x417), "aic_scalar_ratio": (0x9,), "aic_mte1_ratio": (0x302,),
                         "aic_mte2_ratio": (0xc,), "aic_fixpipe_ratio": (0x303,), "aiv_vec_ratio": (0x8,),
                         "aiv_scalar_ratio": (0x9,), "aiv_mte2_ratio": (0xc,), "aiv_mte3_ratio": (0xd,)},
-    "ArithmeticUtilization": {"aic_mac_fp16_ratio": (0x49,), "aic_mac_int8_ratio": (0x4a,), "aiv_vec_fp32_ratio": (0x4b,),
+    "ArithmeticUtilization": {"aic_mac_fp16_ratio": (0x49,), "aic_mac_int8_ratio": (0x4a,),
+                              "aiv_vec_fp32_ratio": (0x4b,),
                               "aiv_vec_fp16_ratio": (0x4c, 0x4d), "aiv_vec_int32_ratio": (0x4e,)},
     "ResourceConflictRatio": {"aiv_vec_bankgroup_cflt_ratio": (0x64,), "aiv_vec_bank_cflt_ratio": (0x65,),
                               "aiv_vec_resc_cflt_ratio": (0x66,)},
@@ -492,7 +505,8 @@ PMU_COLUMNS = {
 # The 950's have numbers of their own, and ten of them in a record.
 PMU_COLUMNS_950 = {
     "PipeUtilization": {f"{core}_{name}": events for core in ("aic", "aiv") for name, events in {
-        "vec_ratio": (0x501,), "mac_ratio": (0x301,), "scalar_ratio": (0x1,), "mte1_ratio": (0x701,), "mte2_ratio": (0x202,),
+        "vec_ratio": (0x501,), "mac_ratio": (0x301,), "scalar_ratio": (0x1,), "mte1_ratio": (0x701,),
+        "mte2_ratio": (0x202,),
         "mte3_ratio": (0x203,), "fixpipe_ratio": (0x714,), "icache_miss_rate": (0x35, 0x34)}.items()},
 }
 
@@ -505,7 +519,8 @@ def pmu_of(result: Result) -> dict[tuple[int, int], list[tuple[int, dict[str, fl
         tasks: dict[int, tuple[int, int, int]] = {}
         columns: dict[int, dict[str, float]] = {}
         for ident, stream, task, start, name, value in db.execute(
-                "SELECT t.globalTaskId, t.streamId, t.taskId, t.startNs, (SELECT value FROM STRING_IDS WHERE id = p.name), "
+                "SELECT t.globalTaskId, t.streamId, t.taskId, t.startNs, (SELECT value FROM STRING_IDS WHERE id = "
+                "p.name), "
                 "p.value FROM TASK_PMU_INFO p JOIN TASK t USING (globalTaskId)"):
             tasks[ident] = (stream, task, start)
             columns.setdefault(ident, {})[name] = value
@@ -567,7 +582,8 @@ def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -
         if chip == "910B":
             time = int(cycles) / int(blocks) * -(-int(blocks) // CORES[core]) / MHZ * 1000
             assert abs(row[f"{core}_total_time"] - time) < 1, (row, time)
-        counts = {int(e, 16): int(n) for e, n in (pair.split(":") for pair in events.split(","))} if events != "-" else {}
+        counts = {int(e, 16): int(n) for e, n in (pair.split(":") for pair in events.split(","))} if events != "-" \
+            else {}
         for column, parts in columns.items():
             if not column.startswith(core) or not all(part in counts for part in parts):
                 continue
@@ -808,7 +824,8 @@ def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
     os.kill(job.pid, signal.SIGKILL)
     result = run.result(30)
     assert result.status in (DONE, PARTIAL) and "had not read the rest" not in result.err, result.err
-    run = case.record("-o", case.path("child"), "--export", "none", "--", SIM / "bin" / "npusim-train", "--ranks", 1, "--seconds", 60,
+    run = case.record("-o", case.path("child"), "--export", "none", "--", SIM / "bin" / "npusim-train", "--ranks", 1,
+                      "--seconds", 60,
                       env=environment(sim=True, **job.machine))
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(1)
@@ -831,7 +848,8 @@ def counters_that_are_overwritten(case: Case) -> None:
     with_counters = {(at, key) for key, rows in pmu_of(result).items() for at, _row in rows}
     path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
-        kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) FROM TASK "
+        kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) "
+                             "FROM TASK "
                              "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs ORDER BY endNs").fetchall()
     missing, pending = 0, {}
     for start, stream, task, kind in kernels:
@@ -927,7 +945,8 @@ def slow_driver_holds_up_one_device(case: Case) -> None:
     job.order("slow 1 50 read 3000")
     result = case.record("-p", pid_list(pids), "-d", "3s", "-o", case.path("out"), "--export", "db",
                          "--task-source", "agent", env={**os.environ, **job.machine}).result(90).expect(DONE, PARTIAL)
-    slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*") if not p.name.endswith(".done")]
+    slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*")
+              if not p.name.endswith(".done")]
     assert sum(p.stat().st_size for p in slices) > 64 * 1000, result.err
 
 
@@ -989,7 +1008,8 @@ def driver_that_begins_to_hang(case: Case) -> None:
     result = sick.stop()
     assert hold_up(job, job.end(), Found(result, "910B"))["measured"] > 500
     own = b"".join(p.read_bytes() for p in case.dir.glob(f"own.{job.pid}.0.50"))
-    parts = [p for p in result.session.path.glob("PROF_*/device_*/data/stars_soc.data.*.slice_*") if not p.name.endswith(".done")]
+    parts = [p for p in result.session.path.glob("PROF_*/device_*/data/stars_soc.data.*.slice_*")
+             if not p.name.endswith(".done")]
     copied = b"".join(p.read_bytes() for p in sorted(parts, key=lambda p: int(p.name.rsplit("_", 1)[1])))
     assert own and copied == own, f"{len(copied)} bytes were copied, of {len(own)}"
 
@@ -1043,7 +1063,8 @@ def driver_that_takes_long_to_start(case: Case) -> None:
     job.order("slow 0 50 start 2500")
     result = capture(job, 6, "--task-source", "agent").result(90).expect(DONE)
     said = lines_of(result)
-    assert len(said) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", said[0]), result.err
+    assert len(said) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", said[0]), \
+        result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 200 and n["bounded"] > 200, n
 

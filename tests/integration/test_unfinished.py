@@ -114,7 +114,8 @@ def results_say_so(case: Case) -> None:
     for name, part in (("lock", "Lock Wait(us)"), ("read", "I/O Wait(us)"), ("sync", "Device Wait(us)")):
         tid, began = stuck.threads[name]
         waited = float(rows[tid][part]) * 1000
-        assert 0.9 * (stuck.end - began) < waited <= stuck.end - began, f"{name}: {rows[tid]}, since {stuck.end - began}"
+        assert 0.9 * (stuck.end - began) < waited <= stuck.end - began, \
+            f"{name}: {rows[tid]}, since {stuck.end - began}"
     check = case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder])
     assert check.status == 0, check.out[-2000:]
 
@@ -166,7 +167,8 @@ def calls_that_return_while_it_ends(case: Case) -> None:
     # Or with its return, which came before the programs were notified of the end.
     told = {e.tid for e in session.of(API, job.pid) if e.start < end <= e.start + e.dur}
     assert len(open_then) > 50, f"of 200 threads {len(open_then)} were in a call at the end"
-    assert not open_then - told, f"{len(open_then - told)} of {len(open_then)} calls that were open at the end are not told of"
+    assert not open_then - told, \
+        f"{len(open_then - told)} of {len(open_then)} calls that were open at the end are not told of"
 
 
 @test

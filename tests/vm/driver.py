@@ -63,7 +63,8 @@ def _make(kernel: Kernel, work: Path, command: list[str]) -> list[Path]:
 
 def _strip(module: Path, place: Path, prefix: str) -> None:
     place.mkdir(exist_ok=True)
-    subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module), str(place / module.name)],
+    subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module),
+                    str(place / module.name)],
                    check=True)
 
 

@@ -74,7 +74,8 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     known = submissions.Learnt(truth.get("sqe", []), sent, begin)
     traced = how["tasks"] == "tracepoint"
     wanted = [line for line in within("sqe", 6, 7) if not traced or known.queue(line[0], line[2], line[6])]
-    missing = _missing([((*line[:4], None if traced and line[5] == FFTS else line[4]), line[6], line[7]) for line in wanted],
+    missing = _missing([((*line[:4], None if traced and line[5] == FFTS else line[4]), line[6], line[7])
+                        for line in wanted],
                        [((e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF,
                           None if traced and e.args[1] & 0x3F == FFTS else e.args[1] >> 48), e.start, e.end)
                         for e in seen[TASK]], inside=True)
@@ -96,9 +97,11 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     wrong += [f"{lost} of {done} completions"] if lost else []
     # The mock lets every eighth task fail, by its number.
     untrue = sum(bool(e.args[1] & FAILED) != ((e.args[1] >> 48) % 8 == 7) for e in seen[DONE])
-    wrong += [f"{untrue} of {len(seen[DONE])} completions that are told wrongly to have failed, or not to have"] if untrue else []
+    wrong += [f"{untrue} of {len(seen[DONE])} completions that are told wrongly to have failed, or not to have"] \
+        if untrue else []
     counted = about["drops"]["ring"]["driver_done"]
-    wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and missed > counted else []
+    wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and \
+        missed > counted else []
     return (f"{len(wanted)} SQEs, {len(calls)} calls of memory, {len(copies)} copies, "
             f"{done - missed} of {done} completions"), wrong
 
@@ -108,7 +111,8 @@ class Within:
     it, which is around the mock's own times: something else that the thread did lies
     between the call and the begin, and the end."""
 
-    FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7), "msg": (3, 4, 5)}
+    FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7),
+              "msg": (3, 4, 5)}
 
     def __init__(self, truth: dict[str, list[list[int]]], begin: int, end: int) -> None:
         self.first: dict[int, int] = {}
@@ -135,7 +139,8 @@ def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[i
         return (device, pid, stream, task) if how == "tracepoint" else (device, pid, queue, stream, task)
 
     lost: Counter[tuple[int, ...]] = Counter(key(*line[:5]) for line in truth)
-    lost -= Counter(key(e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF, e.args[1] >> 48) for e in seen)
+    lost -= Counter(key(e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF, e.args[1] >> 48)
+                    for e in seen)
     excused = Counter(key(*line[:5]) for line in truth if line[6] and how in LEFT_OUT)
     return len(truth), sum(lost.values()), sum((lost - excused).values())
 
@@ -167,7 +172,8 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
             continue
         came, returned = ours.get((tid, stream, task), (0, 0))
         if not interrupt <= came <= awake <= returned:
-            wrong.append(f"the wait for task {task}: {came - interrupt} ns after the interrupt, until {returned - awake} "
+            wrong.append(f"the wait for task {task}: {came - interrupt} ns after the interrupt, until "
+                         f"{returned - awake} "
                          "ns after it was awake")
     return wrong
 

@@ -21,7 +21,8 @@ from kernels import HERE, Kernel
 SECONDS = 1800  # of a processor that one machine may use, which is a multiple of what it needs
 PATIENCE = 2  # times as long it may take: at low priority on a busy host it gets little of a processor
 USED, NO_END = "it used", "it did not end in"
-QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 nowatchdog "
+QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 "
+         "nowatchdog "
          "mitigations=off")
 MACHINES = {
     "amd64": ("qemu-system-x86_64", ["-cpu", "max"], "ttyS0"),

@@ -248,6 +248,7 @@ def _headers(archive: debian.Archive, package: Path, release: str, version: str,
     top = place / "usr/src" / f"linux-headers-{release}"
     makefile = top / "Makefile"
     # It names its other half by where the package would have put it: the folder moves when it is complete.
-    text = makefile.read_text(encoding="utf-8").replace("/usr/src/", "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../")
+    text = makefile.read_text(encoding="utf-8").replace("/usr/src/",
+                                                        "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../")
     makefile.write_text(text, encoding="utf-8")
     os.symlink(top.relative_to(work), work / "build")

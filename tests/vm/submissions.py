@@ -85,7 +85,8 @@ def _launches(truth: Path) -> dict[Key, list[tuple[int, int, int]]]:
     return {key: [times[1:] for times in sorted(all_of)] for key, all_of in found.items()}
 
 
-def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, list[Sent]], begin: int, end: int) -> list[str]:
+def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, list[Sent]], begin: int,
+          end: int) -> list[str]:
     """What is wrong of ROWS (device, stream, task, start, submission or None) of a capture from BEGIN to END.
 
     A submission that was entered before BEGIN has no record, nor one that had not returned

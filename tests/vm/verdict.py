@@ -26,9 +26,11 @@ TRACED_SQE, TRACED_CQE = "trs_chan:sqe", "trs_core:logic_cqe"
 # What reports tasks, CQEs and copies, by the folder of the driver's modules;
 # functions of modules with types by fexit.
 TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
-           "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY), "lone": (TRACED_SQE, TRACED_CQE, COPY)}
+           "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY),
+           "lone": (TRACED_SQE, TRACED_CQE, COPY)}
 # What the switches of trs_chan and trs_core are to be.
-SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
+SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11",
+            "next_start": "00",
             "others": "11", "others_stays": "10"}
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
 # What an older kernel cannot do, in the collector's words.
@@ -73,7 +75,8 @@ def of_case(place: Path, how: str) -> Verdict:
     report = place / "truth.json"
     compared = subprocess.run([str(ROOT / "tools/truth/compare"), "--truth", str(place / "truth"),
                                "--result", str(sessions[0].parent), "--session", str(sessions[0].parent),
-                               "--json", str(report), "--reach-ms", "10000", "--slack-us", "100"], capture_output=True, text=True,
+                               "--json", str(report), "--reach-ms", "10000", "--slack-us", "100"], capture_output=True,
+                              text=True,
                               check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     numbers = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     if not numbers:
@@ -108,7 +111,8 @@ def of_late(place: Path, perf: bool) -> Verdict:
     said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
     if session is None:
         return Verdict(False, "there is no session")
-    hits = {Path(probe["library"]).name: probe["hits"] for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
+    hits = {Path(probe["library"]).name: probe["hits"]
+            for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
             if probe["symbol"] == "aclrtSynchronizeDevice"}
     wrong = [line for line in said.splitlines() if "will be missing" in line]
     if wrong or hits != {"libacl_rt.so": LATE_CALLS}:
@@ -210,7 +214,8 @@ def of_nodes(place: Path, mode: str, fexit: bool) -> Verdict:
     wrong += driver_events.joined(place, session.parent, about, how)
     some = driver_events.told(place)
     wrong += [f"no {what}" for what in ("cqe", "wake", "dma", "hdc", "svm") if not some.get(what)]
-    return Verdict(not wrong, "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
+    return Verdict(not wrong,
+                   "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
 
 
 def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
@@ -229,7 +234,8 @@ def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
     too_few = [what for what in needed if len(off[what]) < TIMES]
     figures = {what: values[len(values) * 99 // 100] for what, values in off.items() if values}
     text = ", ".join(f"{len(off[what])} {what} within {p99 / 1000:.1f} us (p99)" for what, p99 in figures.items())
-    return Verdict(not too_few and max(figures.values()) <= OFF_NS, text + "".join(f"; too few {what}" for what in too_few))
+    return Verdict(not too_few and max(figures.values()) <= OFF_NS,
+                   text + "".join(f"; too few {what}" for what in too_few))
 
 
 def _launched(place: Path) -> list[tuple[str, str, str]]:
@@ -254,7 +260,8 @@ def _of_strange(place: Path, session: Path) -> Verdict:
     kinds = {event.kind for event in driver_events.events(session)}
     said = (place / "messages").read_text(encoding="utf-8").count("is not known")
     if driver_events.TASK in kinds or driver_events.CALL not in kinds or said != 1:
-        return Verdict(False, f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
+        return Verdict(False,
+                       f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
     return Verdict(True, "its version is not known: calls alone, and a line")
 
 
