@@ -5,9 +5,10 @@
  * arguments in registers are taken to be read.
  *
  *   probe_survey FILE              the list
- *   probe_survey FILE PID          probes every function that can be moved at its start, and at both points, in PID; sends it SIGUSR1
- *                                  when they are in; when it has ended, a line for each that was hit: name, hits
- *                                  and a sum of each argument and of the stack pointer at the start, and at the points.
+ *   probe_survey FILE PID          probes every function that can be moved at its start, and at both points,
+ *                                  in PID; sends it SIGUSR1 when they are attached; when it has ended, a line
+ *                                  for each that was hit: name, hits and a sum of each argument and of the
+ *                                  stack pointer at the start, and at the points.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -53,7 +53,8 @@ SETS = [
     "--tasks 30000 --flip --threads 8 --streams 2 --event-every 9 --mangle",
     "--tasks 100000 --flip --level 0 --threads 3 --comm-every 0",
     "--tasks 20000 --flip --threads 1 --devices 2 --model 5 --step-trace",
-    "--tasks 20000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 --devices 2",
+    "--tasks 20000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 "
+    "--devices 2",
 ]
 
 Key = tuple[int, int, int, int, int]

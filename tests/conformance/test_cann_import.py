@@ -47,7 +47,8 @@ SETS = [
     "--tasks 9000 --flip --threads 8 --streams 2 --event-every 9 --mangle",
     f"--tasks {60000 if SOAK else 12000} --flip --level 0 --threads 3 --comm-every 0",
     "--tasks 6000 --flip --threads 1 --devices 2 --model 5 --step-trace",
-    "--tasks 6000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 --devices 2",
+    "--tasks 6000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 "
+    "--devices 2",
     f"--tasks {60000 if SOAK else 12000} --comm-every 10 --pmu",
 ]
 
@@ -539,12 +540,14 @@ def foreign_files() -> None:
     os.mkfifo(data / "aging.compact.memcpy_info.slice_1")
     (data / "unaging.additional.hash_dic.slice_1").write_bytes(b"\0\xff:\n17\n18446744073709551616:x\n:\n1:"
                                                                + b"y" * 3000000)
-    for name in "aging.api_event.data.slice_", "aging.api_event.data.slice_x", ".slice_3", "x.slice_99999999999999999999":
+    for name in ("aging.api_event.data.slice_", "aging.api_event.data.slice_x", ".slice_3",
+                 "x.slice_99999999999999999999"):
         (data / name).write_bytes(b"")
     read = dump(prof)
     same_but(read, original(SMALL)[2], "api")
-    for what in "task_track that are no records", "tensor_info that cannot be read", "node_basic_info that are no records", \
-                "memcpy_info that cannot be read", "lines of unaging.additional.hash_dic":
+    for what in ("task_track that are no records", "tensor_info that cannot be read",
+                 "node_basic_info that are no records", "memcpy_info that cannot be read",
+                 "lines of unaging.additional.hash_dic"):
         lost(read, what)
 
 

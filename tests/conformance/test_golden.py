@@ -124,7 +124,8 @@ def main() -> int:
     """Entry point."""
     tests, words, known = Tests(), sys.argv[1:], golden.expected()
     cases = [case for case in golden.CASES if not words or any(word in case.name for word in words)]
-    with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, \
+            ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for test in (differences_are_found, expected_reads_back, databases_are_told_apart, kept_results_are_compared):
             tests.run(test.__name__, test)
         tests.run("no_other_cases", lambda: no_other_cases(known))

@@ -30,7 +30,8 @@ NONE = 0xFFFFFFFF
 SLICE_ROWS = 1_000_000
 # what a database without a task does not have: Insight shows empty lanes for them
 NO_TASKS = """
-CREATE TEMP TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId, taskId, modelId);
+CREATE TEMP TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,
+                        taskId, modelId);
 CREATE TEMP TABLE COMPUTE_TASK_INFO (globalTaskId, name);
 CREATE TEMP TABLE COMMUNICATION_TASK_INFO (globalTaskId, opId, srcRank, dstRank, size);
 CREATE TEMP TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);

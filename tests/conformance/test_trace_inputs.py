@@ -234,7 +234,8 @@ KERNELS = "Name,Type,Accelerator Core,Start Time(us),Duration(us),Block Dim,Inpu
 def tables_beside_a_trace(where: Path) -> None:
     """The types, shapes, memory and waits are in the tables; what is wrong in them is counted."""
     folder = rank(where, 0) / "ASCEND_PROFILER_OUTPUT"
-    rows = [f'aclnnMatmul_MatMulV{i % 2},Mat"Mul{i % 3},AI_VECTOR_CORE,{START + i * 100 + 30}.000\t,50.0,20,"""{i},2""",FLOAT,ND'
+    rows = [f'aclnnMatmul_MatMulV{i % 2},Mat"Mul{i % 3},AI_VECTOR_CORE,{START + i * 100 + 30}.000\t,50.0,20,'
+            f'"""{i},2""",FLOAT,ND'
             for i in range(11)]
     rows = [row.replace('Mat"Mul', '"Mat,""Mul') .replace(",AI_VECTOR", '",AI_VECTOR', 1) for row in rows]
     rows += ["hcom_allReduce__123_1_1,hcom_allReduce_,HCCL,1.0,2", "aclnnMatmul_MatMulV1,x,AI_CORE,no time,2",
@@ -242,7 +243,8 @@ def tables_beside_a_trace(where: Path) -> None:
     (folder / "kernel_details.csv").write_text("\n".join([KERNELS, *rows]))
     (folder / "memory_record.csv").write_text(
         "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n"
-        f"PTA,{START}.500\t,10.5,2048.0,10.0,,NPU:0\nPTA,{START}.700\t,20.5,1024.25,,,NPU:0\nAPP,{START}.800\t,,4096,,,NPU:0\n")
+        f"PTA,{START}.500\t,10.5,2048.0,10.0,,NPU:0\nPTA,{START}.700\t,20.5,1024.25,,,NPU:0\n"
+        f"APP,{START}.800\t,,4096,,,NPU:0\n")
     info = {"Start Timestamp(us)": 1.5, "Elapse Time(ms)": 4.0, "Transit Time(ms)": 1.0, "Wait Time(ms)": 2.5,
             "Synchronization Time(ms)": 2.0, "Idle Time(ms)": 0.5}
     (folder / "communication.json").write_text(json.dumps({"step1": {"p2p": {}, "collective": {

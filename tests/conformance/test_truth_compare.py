@@ -57,7 +57,8 @@ def write_truth(folder: Path) -> None:
     for at in range(0, 1_100_000, 100_000):
         lines.append(f"clock\t{raw(at)}\t{raw(at) - RAW + MONO}\t{real(at)}")
     for index, (name, aclnn, l0, api, at) in enumerate(LAUNCHES):
-        lines.append(f"launch\t{index}\t{TID}\t{api}\t{raw(at)}\t{raw(at + 20)}\t0\t2\t{index}\t0\t{name}\t{aclnn}\t{l0}")
+        lines.append(f"launch\t{index}\t{TID}\t{api}\t{raw(at)}\t{raw(at + 20)}\t0\t2\t{index}\t0\t"
+                     f"{name}\t{aclnn}\t{l0}")
         lines.append(f"task\t0\t2\t{index}\t0\t{index}\tSQE\t{raw(at + 10)}\t{raw(at + 100)}\t{raw(at + 150)}")
         if aclnn != "-":
             lines.append(f"op\t{TID}\t{aclnn}\t{0x1000 + index:x}\t1\t{raw(at - 100)}\t{raw(at - 50)}")

@@ -278,7 +278,8 @@ def ranks(folder: Path) -> None:
     """Two, of different lengths, the first with tables beside it."""
     text = traces.rank(folder, 0) / "ASCEND_PROFILER_OUTPUT"
     (text / "kernel_details.csv").write_text("\n".join([traces.KERNELS, *(
-        f'aclnnMatmul_MatMulV{i % 2},MatMul{i % 3},AI_VECTOR_CORE,{traces.START + i * 100 + 30}.000\t,50.0,20,"""{i},2""",FLOAT,ND'
+        f'aclnnMatmul_MatMulV{i % 2},MatMul{i % 3},AI_VECTOR_CORE,{traces.START + i * 100 + 30}.000\t,50.0,20,'
+        f'"""{i},2""",FLOAT,ND'
         for i in range(12))]))
     traces.rank(folder, 1, sum(traces.trace(20, device=1), []))
 

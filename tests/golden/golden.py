@@ -35,7 +35,8 @@ MARK = ".npuscope_golden"
 EXPORTS = ["text,db", "text", "db", "perfetto", "folded"]
 SHOWN = ["text", "db"]      # results that `show` reads back
 SECONDS = 600               # for one run of the program: it ends what hangs
-HEAD = "# SHA-256, exports that have the file, its name and, of a database, rows a table; `make golden GOLDEN=update`.\n"
+HEAD = "# SHA-256, exports that have the file, its name and, of a database, rows a table; " \
+       "`make golden GOLDEN=update`.\n"
 
 
 class File(NamedTuple):

@@ -316,7 +316,8 @@ int halCqReportRecv(unsigned device, struct info *info)
 static unsigned char room[64 * 32];
 static void call(unsigned device, unsigned type, int n, unsigned char *cqes)
 {
-	struct info info = { .type = type, .cq = 3, .timeout = n, .cqes = cqes, .room = 64, .n = 7, .stream = 5, .task = 6 };
+	struct info info = { .type = type, .cq = 3, .timeout = n, .cqes = cqes,
+			     .room = 64, .n = 7, .stream = 5, .task = 6 };
 
 	halCqReportRecv(device, &info);
 }
@@ -466,8 +467,8 @@ def one_function_that_cannot_be_probed(case: Case) -> None:
                                   " n@GOTPCREL(%rip)\\n ret\\n.size aclInit,.-aclInit\");\n"
                                   "int aclrtSynchronizeDevice(void) { return n++; }\n")
     case.path("job.c").write_text("#include <stdio.h>\nint aclrtSynchronizeDevice(void);\nint main(void) { "
-                                  "puts(\"ready\");"
-                                  " fflush(stdout); getchar(); for (int i = 0; i < 9; i++) aclrtSynchronizeDevice(); }\n")
+                                  "puts(\"ready\"); fflush(stdout); getchar(); "
+                                  "for (int i = 0; i < 9; i++) aclrtSynchronizeDevice(); }\n")
     library, job_path = case.path("libacl_rt.so"), case.path("job")
     case.run([compiler, "-O1", "-w", "-fPIC", "-shared", case.path("lib.c"), "-o", library]).expect(0)
     case.run([compiler, "-O1", "-w", case.path("job.c"), "-o", job_path, library]).expect(0)

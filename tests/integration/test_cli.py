@@ -112,7 +112,8 @@ def targets_that_do_nothing(case: Case) -> None:
                   if path.read_text().rpartition(")")[2].split()[1] == "2"), None)
     # A program of two instructions, which loops; nothing has to be installed to build it.
     program = case.path("program32")
-    program.write_bytes(bytes.fromhex("7f454c46010101000000000000000000020003000100000054800408340000000000000000000000340020000100"
+    program.write_bytes(bytes.fromhex("7f454c460101010000000000000000000200030001000000548004083400000000000000000000"
+                                      "00340020000100"
                                       "0000000000000100000000000000008004080080040856000000560000000500000000100000")
                         + b"\xeb\xfe")
     program.chmod(0o755)
@@ -260,8 +261,8 @@ def what_was_meant(case: Case) -> None:
 def help_of_a_command(case: Case) -> None:
     """By its name, by -h and by -?: in groups, in the order of use."""
     text = case.npuscope("record", "--help").expect(DONE).out
-    assert text == case.npuscope("help", "record").expect(DONE).out == case.npuscope("record",
-                                                                                     "-h").out == case.npuscope("record", "-?").out
+    assert text == case.npuscope("help", "record").expect(DONE).out
+    assert text == case.npuscope("record", "-h").out == case.npuscope("record", "-?").out
     groups = re.findall(r"^(\S.*):$", text, re.M)
     assert groups[:2] == ["Targets", "How long, and where"] and groups[-1] == "Messages" and len(groups) > 8, groups
     assert "--host-sys-freq=HZ     Samples a second (1 to 1000, default: 50)" in text, text

@@ -82,7 +82,8 @@ def page_of_the_program(case: Case) -> None:
 
 def bash(*words: str, directory: Path = ROOT) -> list[str]:
     """What bash completes of the last of WORDS, as readline splits them."""
-    script = 'compopt() { :; } && source "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _npuscope && printf "%s\\n" "${COMPREPLY[@]}"'
+    script = 'compopt() { :; } && source "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _npuscope && ' \
+             'printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(["bash", "--norc", "-c", script, "bash", DOCS / "npuscope.bash", "npuscope", *words],
                           cwd=directory,
                           capture_output=True, text=True, check=True)

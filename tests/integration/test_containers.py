@@ -246,8 +246,8 @@ def npu_job_in_a_container_without_helper(case: Case) -> None:
     """The helper is not in the image: one line reports what is missing and why."""
     _job, pid = sim_container(case, "inside", agent=False)
     result = case.record("-p", pid, "-d", "1s", "-o", case.dir, "--export", "none").result().expect(DONE, PARTIAL)
-    assert sum(f"pid {pid}: no device task log: the job was started without the helper library (--inject loads it)" in line
-               for line in result.complaints) == 1, result.err
+    complaint = f"pid {pid}: no device task log: the job was started without the helper library (--inject loads it)"
+    assert sum(complaint in line for line in result.complaints) == 1, result.err
     assert result.session.process(pid)["task_source"] == "host"
 
 

@@ -372,7 +372,8 @@ def a_directory_alone_gives_the_same(case: Case) -> None:
         # NPU_MEM has lanes that are not the channel's, too: memory of the job.
         lanes = "WHERE type IN (SELECT id FROM STRING_IDS WHERE value IN ('app', 'device'))" if table == "NPU_MEM" \
             else ""
-        ours, theirs = (d.execute(f"SELECT timestampNs, {value} FROM {table} {lanes} ORDER BY timestampNs, rowid").fetchall()
+        ours, theirs = (d.execute(f"SELECT timestampNs, {value} FROM {table} {lanes} "
+                                  "ORDER BY timestampNs, rowid").fetchall()
                         for d in (db, other))
         assert len(ours) > 50 and len(theirs) >= len(ours), (table, len(ours), len(theirs))
         # These times count from the start of their channel, which the session
@@ -510,7 +511,8 @@ def what_npu_smi_tells(case: Case) -> None:
     result = capture.result().expect(DONE)
     later = json.loads(case.run(["/usr/bin/python3", "-c", ASK], env=environment(sim=True)).expect(DONE).out)[0]
     db = database(result)
-    rows = db.execute("SELECT aiCore, memory, temperature, power, health, hbmTotal, hbmUsed FROM NPUSCOPE_NPU_USAGE").fetchall()
+    rows = db.execute("SELECT aiCore, memory, temperature, power, health, hbmTotal, hbmUsed "
+                      "FROM NPUSCOPE_NPU_USAGE").fetchall()
     assert 15 <= len(rows) <= 21, f"{len(rows)} samples in 4 s at 5 Hz"
     assert {row[5] for row in rows} == {total} and {row[4] for row in rows} == {0}
     assert all(0 <= row[0] <= 100 and 0 <= row[1] <= 100 and 0 < row[6] < total and row[3] > 0 for row in rows), rows
@@ -520,7 +522,8 @@ def what_npu_smi_tells(case: Case) -> None:
     assert memory and {p for p, _b in memory} == {pid}, "of the result's process alone"
     # At the first query the job may not have had all its memory.
     assert {held[str(pid)], later[str(pid)]} & {b for _p, b in memory}, (held, later, memory)
-    header = (Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "npuscope_npu_usage.csv").read_text().split("\n")[0]
+    path = Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "npuscope_npu_usage.csv"
+    header = path.read_text().split("\n")[0]
     assert header.startswith("Device_id,Timestamp(us),AI Core(%),"), header
     trace = json.loads((Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())
     assert {"AI Core", "Power", "Temperature",

@@ -213,7 +213,9 @@ def what_the_result_says(case: Case) -> None:
     cpus = os.cpu_count() or 1
 
     memory = table(folder, "host_mem_usage")[0]
-    total = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text()).group(1))  # type: ignore[union-attr]
+    found = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())
+    assert found
+    total = int(found[1])
     assert int(memory["Total Memory(KB)"]) == total, memory
     peak = float(memory["Peak Used Memory(KB)"]) * 1024
     assert fact(facts, "memory") <= peak <= 1.1 * fact(facts, "memory"), memory

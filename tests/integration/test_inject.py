@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from harness import AGENT, DONE, FAILED, JOB_SOURCES, NPUSCOPE, PARTIAL, SIM, SOAK, USAGE, Case, Result, Running, add_test, \
-    environment, main, mappings, need, need_job, need_mounts, need_npusim, need_program, pid_list, ranks_of, test, \
-    threads_of
+from harness import AGENT, DONE, FAILED, JOB_SOURCES, NPUSCOPE, PARTIAL, SIM, SOAK, USAGE, Case, Result, Running, \
+    add_test, environment, main, mappings, need, need_job, need_mounts, need_npusim, need_program, pid_list, ranks_of, \
+    test, threads_of
 
 ROUNDS = int(os.environ.get("NPUSCOPE_INJECT_ROUNDS", "1"))
 SECONDS = 120 + 12 * ROUNDS
@@ -311,7 +311,8 @@ def demo_test(name: str, python: bool) -> None:
             shutil.rmtree(capture.session.path)
             shutil.rmtree(again.session.path)
         report(name, times)
-    run.__doc__ = f"npusim's {name}, under load until it is captured: same result, tasks timed by the device, a second capture " \
+    run.__doc__ = f"npusim's {name}, under load until it is captured: same result, tasks timed by the device, " \
+                  "a second capture " \
                   "needs nothing."
     add_test(f"demo_in_{name}_is_the_same", run, SECONDS + 20 * ROUNDS)
 

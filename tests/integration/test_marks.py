@@ -137,7 +137,8 @@ def injection_without_a_capture(case: Case) -> None:
     """The library alone changes nothing but the numbers of ranges."""
     outputs = []
     for env in ({}, {"MSTX_INJECTION_PATH": INJECTION}, {"LD_PRELOAD": INJECTION}):
-        job = case.start([need_job("mstx_header_job"), ROUNDS, "late"], env=environment(**env))  # type: ignore[arg-type]
+        command = [need_job("mstx_header_job"), ROUNDS, "late"]
+        job = case.start(command, env=environment(**env))  # type: ignore[arg-type]
         job.wait_for("^ready")
         job.tell("")
         assert job.wait() == 7 and not job.err

@@ -88,7 +88,8 @@ class Run:
         if not self.place:
             self.analyze()
         found: Folded = Counter()
-        for line in (self.place / f"npuscope_{which}.folded").read_text().splitlines():  # type: ignore[operator]
+        path = self.place / f"npuscope_{which}.folded"  # type: ignore[operator]
+        for line in path.read_text().splitlines():
             frames, weight = line.rsplit(" ", 1)
             assert (key := tuple(frames.split(";"))) not in found, f"twice: {frames}"
             found[key] = int(weight)

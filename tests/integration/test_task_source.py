@@ -850,7 +850,8 @@ def counters_that_are_overwritten(case: Case) -> None:
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) "
                              "FROM TASK "
-                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs ORDER BY endNs").fetchall()
+                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs "
+                             "ORDER BY endNs").fetchall()
     missing, pending = 0, {}
     for start, stream, task, kind in kernels:
         if (start, (stream, task)) in with_counters:

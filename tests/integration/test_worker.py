@@ -204,7 +204,8 @@ def evil_podman(case: Case, mode: str, *options: str, owner: int = 0) -> EvilJob
 class PodmanJob(EvilJob):
     """Its process is conmon's child."""
 
-    def __init__(self, run: Running, library: str, files: Path) -> None:  # pylint: disable=super-init-not-called
+    # pylint: disable-next=super-init-not-called
+    def __init__(self, run: Running, library: str, files: Path) -> None:
         self.run, self.library, self.files = run, library, files
         run.tell(f"load {library}")
         run.wait_for("^loaded")

@@ -104,7 +104,7 @@ static void a_flip_begins_a_batch(void **state)
 
 static void racing_tasks_move_to_the_new_batch(void **state)
 {
-	/* 2 and 0 were recorded before the flip that names 3, and so was 65535 of the old batch, between them. */
+	/* 2 and 0 were recorded before the flip that names 3; so was 65535 of the old batch, between them. */
 	const int ids[] = { 65533, 65534, 2, 65535, 0, 1, -1, 3, 3, 4 };
 	const uint32_t want[] = { 0, 0, 1, 0, 1, 1, 1, 1 };
 	struct nps_batches batches;

@@ -160,7 +160,8 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
                 db.execute("SELECT deviceId, streamId, taskId, startNs, queuedNs FROM NPUSCOPE_DRIVER_TASK "
                            "WHERE taskId IS NOT NULL OR queuedNs IS NOT NULL")] \
             if "NPUSCOPE_DRIVER_TASK" in tables else []
-        cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs FROM NPUSCOPE_DRIVER_CQE").fetchall() \
+        cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs "
+                          "FROM NPUSCOPE_DRIVER_CQE").fetchall() \
             if "NPUSCOPE_DRIVER_CQE" in tables else []
     truth = told(place)
     wrong = submissions.wrong(rows, submissions.of(place, truth.get("sqe", [])), begin, end)

@@ -53,8 +53,9 @@ record() {
 	name=$1
 	shift
 	# shellcheck disable=SC2086 # none, or some
-	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" --export none \
-		--step-marker train_step@1 $driver_options $record_options "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
+	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" \
+		--export none --step-marker train_step@1 $driver_options $record_options "$@" \
+		> "/tmp/$name/results" 2> "/tmp/$name/messages"
 	echo $? > "/tmp/$name/status"
 	cat "/tmp/$name/messages"
 }
@@ -110,7 +111,8 @@ recorder() {
 	folder=$1
 	shift
 	rm -f /tmp/said
-	env -i "$npuscope" record -p "$idle" -o "$folder" --export none --host-sys none --level none "$@" > /dev/null 2> /tmp/said &
+	env -i "$npuscope" record -p "$idle" -o "$folder" --export none --host-sys none --level none "$@" \
+		> /dev/null 2> /tmp/said &
 	recorder=$!
 	wait_for "Ctrl-C ends it" /tmp/said "$recorder"
 	cat /tmp/said
@@ -188,7 +190,8 @@ locked_down() {
 	sleep 1000 &
 	idle=$!
 	echo confidentiality > /sys/kernel/security/lockdown
-	"$npuscope" record -p "$idle" -d 1s -o /tmp/locked_down/out > /tmp/locked_down/results 2> /tmp/locked_down/messages
+	"$npuscope" record -p "$idle" -d 1s -o /tmp/locked_down/out > /tmp/locked_down/results \
+		2> /tmp/locked_down/messages
 	echo $? > /tmp/locked_down/status
 	"$npuscope" doctor > /tmp/locked_down/doctor 2> /dev/null
 	kill "$idle"
@@ -201,7 +204,8 @@ states() {
 	mkdir -p "/tmp/$1"
 	mkfifo "/tmp/$1/orders"
 	for mode in nanosleep clock poll select futex epoll recv read malloc vfork spin masked filter_clone3; do
-		/payload/jobs/inject_job $mode 60 "$sim/cann/latest/lib64/libacl_rt.so" < "/tmp/$1/orders" >> "/tmp/$1/$mode" &
+		/payload/jobs/inject_job $mode 60 "$sim/cann/latest/lib64/libacl_rt.so" \
+			< "/tmp/$1/orders" >> "/tmp/$1/$mode" &
 		job=$!
 		exec 7> "/tmp/$1/orders"
 		wait_for ^ready "/tmp/$1/$mode" "$job"
@@ -234,8 +238,8 @@ late() {
 	exec 7> "/tmp/$1/orders"
 	wait_for ^ready "/tmp/$1/job.log" "$job" || return
 	[ "$2" = btf ] && mount -t tmpfs none /sys/kernel/btf
-	NPUSCOPE_FORBID=${2#-} "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys osrt --stacks cpu --verbose \
-		> "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
+	NPUSCOPE_FORBID=${2#-} "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys osrt \
+		--stacks cpu --verbose > "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
 	recorder=$!
 	wait_for "Ctrl-C ends it" "/tmp/$1/messages" "$recorder"
 	for thread in "/proc/$recorder/task/"*; do

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Preloaded: one call fails, as it does on a full disk or without memory.
- *   FAIL_KIND   malloc, mmap, open, opendir, stat, read, write, pwrite, ftruncate, fallocate, fsync, rename, close,
- *               mkdir, thread, fork
+ *   FAIL_KIND   malloc, mmap, open, opendir, stat, read, write, pwrite, ftruncate, fallocate, fsync, rename,
+ *               close, mkdir, thread, fork
  *   FAIL_AT     number of the call of that kind that fails, from 1; 0: none
  *   FAIL_STAYS  set: all later calls fail, too
  *   FAIL_ERRNO  what they fail with
