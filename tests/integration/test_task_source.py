@@ -49,7 +49,7 @@ class Job:
         self.truth_dir.mkdir()
         self.control.write_text("")
         # One board for each test: its chip is what the first process on it
-        # sets. The collector asks the same driver.
+        # sets. The collector queries the same driver.
         self.machine = {"NPUSIM_CHIP": chip, "NPUSIM_BOARD": f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"}
         case.at_end.append(lambda: [path.unlink()
                                     for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])

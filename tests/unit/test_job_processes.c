@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of the job's processes, from births that the kernel side reports: births that a
+ * The list of the job's processes, from births that the BPF programs report: births that a
  * parent with too much work cannot pay for.
  */
 #include <setjmp.h>

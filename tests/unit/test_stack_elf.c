@@ -625,7 +625,7 @@ static void files_beyond_all_measure_have_none(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* which takes address space without end */
-/* A file, which is the job's, can ask for more memory than there is: then it loses its names, and no more. */
+/* A file, which is the job's, can need more memory than there is: then it loses its names, and no more. */
 static void files_that_take_too_much_memory(void **state)
 {
 	struct huge_elf shape = { .symbols = 600000, .names = 200UL << 20, .name = "f", .written = 4 };
