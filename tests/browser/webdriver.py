@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A headless Chromium driven through chromedriver, one for all tests of a script, and a web server on localhost for its pages."""
+"""A headless Chromium driven through chromedriver, one for all tests of a script, and a
+web server on localhost for its pages."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class Browser:
         return [entry["message"] for entry in log if entry["level"] == "SEVERE"]
 
     def report(self, seconds: float = 120) -> dict[str, Any]:
-        """What the page says when it has loaded the trace: window.report. Fails if that is an error."""
+        """The page's report when it has loaded the trace: window.report. Fails if that is an error."""
         end = time.monotonic() + seconds
         while True:
             found = self.run("return window.report || null")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Little-endian stores at unaligned places: the records are little-endian whatever the machine is. */
+/* Little-endian stores at unaligned addresses: the records are little-endian whatever the machine is. */
 #ifndef CANNRAW_BYTES_H
 #define CANNRAW_BYTES_H
 

@@ -40,7 +40,7 @@ static uint64_t ceil_div(wide a, wide b)
 
 /*
  * The sync points of host and devices differ, and so do, by some hundred ns, the offsets between
- * raw and wall clock that their start_info files tell: whoever takes the wrong file is found out.
+ * raw and wall clock that their start_info files have: whoever takes the wrong file is found out.
  */
 void gen_clocks(struct gen *g)
 {

@@ -118,7 +118,7 @@ uint64_t device_slot(struct gen *g, struct device *d, struct stream *st, uint64_
 
 /*
  * Ids as the hardware logs them. Some entries carry the upper bits of one id in the other's
- * field; a stream below 2048 has the two bits free that tell so.
+ * field; a stream below 2048 has two free bits that mark that.
  */
 static void put_ids(const struct gen *g, uint8_t *p, const struct task *task)
 {

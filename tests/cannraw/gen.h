@@ -368,7 +368,7 @@ void model_run(struct gen *g, struct thread *t, uint64_t run);
 void model_free(struct gen *g);
 
 /* --- shared by operations, in op_kernel.c --- */
-/* Fills what NODE tells about TASK. */
+/* Fills what NODE records about TASK. */
 void describe(const struct gen *g, struct task *task, const struct node *n, const struct name *item);
 /* Runs TASK on its stream for NS. */
 void run_task(struct gen *g, struct device *d, struct stream *st, const struct task *task, uint64_t ns);

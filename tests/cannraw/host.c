@@ -192,7 +192,7 @@ static void track_record(struct gen *g, struct thread *t, const struct stream *s
 	burst_put(g, t, l->unaging ? HF_TRACK_STATIC : HF_TRACK, r);
 }
 
-/* Both sides tell a flip: the host in its task records, the device in its track. */
+/* Both host and device record a flip: the host in its task records, the device in its track. */
 static void flip(struct gen *g, struct thread *t, struct stream *st, uint32_t first_task, uint64_t stamp)
 {
 	struct device *d = &g->devices[st->device];

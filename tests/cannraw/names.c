@@ -193,7 +193,7 @@ static void nasty_init(struct gen *g)
 		need(text != NULL, "names");
 		g->nasty[i] = add_name(g, NAME_NASTY, i, text);
 	}
-	dic_line(g, g->nasty[1].hash, g->nasty[1].text, g->nasty[1].len); /* told twice */
+	dic_line(g, g->nasty[1].hash, g->nasty[1].text, g->nasty[1].len); /* recorded twice */
 }
 
 void names_init(struct gen *g)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads a PROF directory as the format's description says, knowing nothing of its generator."""
+"""Reads a PROF directory by the format's description, knowing nothing of its generator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FFTS_PLUS = 52
 
 
 class Wrong(Exception):
-    """What the directory holds is not what the format or the truth says."""
+    """What the directory holds differs from the format or the truth."""
 
 
 def check(ok: bool, *what: object) -> None:
@@ -241,7 +241,7 @@ class Device(Folder):
         self.clock = Clock(host["clock_monotonic_raw"], device["cntvct"], khz, offset)
 
     def ids(self, record: bytes) -> tuple[int, int]:
-        """Stream and task as they really are; V6 tells no stream."""
+        """Stream and task as they really are; V6 has no stream."""
         stream, task = struct.unpack_from("<HH", record, 4)
         if self.chip == 15:
             return 0, task << 16 | stream

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs gen-cann with many sets of options and compares what its files say with its truth file.
+"""Runs gen-cann with many sets of options and compares its files with its truth file.
 
-The reading side (reader.py) was written from the description of the format, not from the
+The reader (reader.py) was written from the description of the format, not from the
 generator. Arguments: the program (default build/tests/gen-cann) and words; with words only the
 sets of options that contain one of them are run.
 """
@@ -53,7 +53,8 @@ SETS = [
     "--tasks 30000 --flip --threads 8 --streams 2 --event-every 9 --mangle",
     "--tasks 100000 --flip --level 0 --threads 3 --comm-every 0",
     "--tasks 20000 --flip --threads 1 --devices 2 --model 5 --step-trace",
-    "--tasks 20000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 --devices 2",
+    "--tasks 20000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 "
+    "--devices 2",
 ]
 
 Key = tuple[int, int, int, int, int]
@@ -237,14 +238,14 @@ def tensors_of(case: Case) -> dict[tuple[int, int, int], list[Any]]:
 
 
 class Op(dict):  # type: ignore[type-arg]
-    """What node records say about one operator inside one span."""
+    """Node records about one operator inside one span."""
 
 
 GE_TYPES = {0: "AI_CORE", 1: "AI_CPU", 2: "AI_VECTOR_CORE", 4: "MIX_AIC", 5: "MIX_AIV", 9: "HCCL"}
 
 
 def operators(case: Case) -> dict[int, dict[int, Op]]:
-    """The operators told inside each NODE span, by the span's id and context."""
+    """The operators recorded inside each NODE span, by the span's id and context."""
     tensors, out = tensors_of(case), defaultdict(dict)
     contexts: dict[tuple[int, int, int], tuple[int, ...]] = {}
     for head, record, _ in case.host.heads("context_id_info", 256):
@@ -272,7 +273,7 @@ def operators(case: Case) -> dict[int, dict[int, Op]]:
 
 
 def test_names(case: Case) -> None:
-    """What the node records inside the enclosing span say about each compute task."""
+    """Node records inside the enclosing span, for each compute task."""
     ops = operators(case)
     check(bool(ops) == (case.level > 0), "node records")
     for t in case.lines["task"]:

@@ -29,7 +29,7 @@ void slices_close(struct slices *s);
 
 _Noreturn void give_up(const char *what);
 
-/* Ends the program with a message when OK is false; errno tells why. */
+/* Ends the program with a message when OK is false; errno has the reason. */
 static inline void need(bool ok, const char *what)
 {
 	if (!ok)

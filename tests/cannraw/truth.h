@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the truth file: one JSON object a line. Does nothing when no file was asked for. */
+/* Writes the truth file: one JSON object a line. Does nothing when no file was requested. */
 #ifndef CANNRAW_TRUTH_H
 #define CANNRAW_TRUTH_H
 

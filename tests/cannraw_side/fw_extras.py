@@ -134,7 +134,7 @@ class Frame:
 
 
 def frames(loop: Loop, begin: int, nasty: bool) -> list[Frame]:
-    """Frames by start; each one's parent is a place in this list."""
+    """Frames by start; each one's parent is an index in this list."""
     out = [Frame(b"<string>(1): <module>", begin, None if nasty else loop.steps[-1].end + 900, loop.main, False, None),
            Frame("/ws/train.py(88): main \u00e9".encode(), begin + 100, loop.steps[-1].end + 700, loop.main, False, 0)]
     for step in loop.steps:

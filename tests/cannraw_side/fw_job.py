@@ -321,7 +321,8 @@ def extent(loop: Loop) -> tuple[int, int]:
 
 
 def with_empty(loop: Loop, slots: Iterable[Slot], chance: random.Random) -> Iterator[tuple[Slot, int]]:
-    """Give some slots the `empty_tensor` child that allocates; the moment of an allocation in every chosen slot."""
+    """Give some slots the `empty_tensor` child that allocates; the moment
+    of an allocation in every chosen slot."""
     for slot in slots:
         room = slot.head - slot.inner[0]
         if room < 100 or chance.random() < 0.3:

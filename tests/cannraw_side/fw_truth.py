@@ -23,7 +23,7 @@ def name_of(name: bytes) -> dict[str, str]:
 
 
 def tree_of(ops: list[Op], clock: Clock) -> Tree:
-    """Operators by start, outer first; the place of each one's parent; the place of each by identity."""
+    """Operators by start, outer first; the index of each one's parent; the index of each by identity."""
     order = sorted((op for op in ops if not op.mstx), key=lambda op: (clock.value(op.start), -clock.value(op.end)))
     parents: list[Optional[int]] = []
     stacks: dict[int, list[int]] = {}
@@ -111,7 +111,7 @@ class FrameworkTruth:
                      flow=forward.tid != backward.tid)
 
     def queue(self) -> None:
-        """Both sides of the task queue; an operator is that of the enqueue."""
+        """Both ends of the task queue; an operator is that of the enqueue."""
         for mark in self.loop.marks:
             if mark.dequeue:
                 self.taken.append((mark.tid, mark.start, mark.end, mark.correlation))

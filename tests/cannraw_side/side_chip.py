@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The chip itself: memory in use, frequency, SoC counters, sampled PMU, per-task cache counters, video, TS CPU."""
+"""The chip itself: memory in use, frequency, SoC counters, sampled PMU,
+per-task cache counters, video, TS CPU."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def _lpm(ctx: Context, name: str, kinds: tuple[tuple[int, list[int]], ...]) -> l
 
 
 def make_freq(ctx: Context) -> list[Record]:
-    # with version 2.0 the frequency stands in lpmInfoConv; in both files it would be told twice
+    # with version 2.0 the frequency stands in lpmInfoConv; in both files it would be recorded twice
     return [] if ctx.version2 else _lpm(ctx, "freq", ((0, [1800, 1650, 1200, 800]),))
 
 

@@ -35,7 +35,7 @@ def whole(value: Fraction) -> int:
 
 
 class Wall:
-    """What start_info says: raw nanoseconds to Unix nanoseconds."""
+    """As in start_info: raw nanoseconds to Unix nanoseconds."""
 
     def __init__(self, folder: Path) -> None:
         info = first_line_json(find(folder, "start_info"))
@@ -44,7 +44,8 @@ class Wall:
 
 
 class Clocks:
-    """Host counter, device counter, device raw clock and sampling time to host raw ns, and that to Unix ns."""
+    """Host counter, device counter, device raw clock and sampling
+    time to host raw ns, and that to Unix ns."""
 
     def __init__(self, prof: Path, device: int) -> None:
         host, dev = prof / "host", prof / f"device_{device}"

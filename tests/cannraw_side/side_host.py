@@ -173,7 +173,8 @@ def make_disk(ctx: Context) -> list[Record]:
             rates.append(Fraction(hundredths, 100) * scale[unit])
         io = rng.randrange(10_000)
         second = number // 50
-        text = (f"{second // 3600 % 24:02}:{second // 60 % 60:02}:{second % 60:02} {ctx.pid} be/4 root {cells[0]:>14} {cells[1]:>14}  0.00 % {io // 100:2}.{io % 100:02} % "
+        text = (f"{second // 3600 % 24:02}:{second // 60 % 60:02}:{second % 60:02} {ctx.pid} be/4 root {cells[0]:>14} "
+                f"{cells[1]:>14}  0.00 % {io // 100:2}.{io % 100:02} % "
                 f"python3 train.py -x 3 K/s\n")
         out.append((text.encode(), {"rates": rates, "io": Fraction(io, 100)}))
     return out

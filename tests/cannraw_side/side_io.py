@@ -34,7 +34,7 @@ class Product(NamedTuple):
 
 
 class Context:
-    """One PROF_* directory and what the options ask for."""
+    """One PROF_* directory and what the options request."""
 
     def __init__(self, prof: Path, device: int, samples: int, seed: int, version2: bool, us_base: int = 0) -> None:
         self.prof, self.device, self.samples, self.seed = prof, device, samples, seed
@@ -53,7 +53,7 @@ class Context:
         self.times = [begin + i * self.period for i in range(samples)]
 
     def session_end(self) -> Optional[int]:
-        """Host raw ns at which the collection ended, or None where end_info does not say."""
+        """Host raw ns at which the collection ended, or None if end_info does not have it."""
         try:
             text = first_line_json(find(self.prof / f"device_{self.device}", "end_info"))["collectionTimeEnd"]
             return int(text) * 1000 - self.clocks.dev_wall.offset if text else None
@@ -80,7 +80,7 @@ class Context:
 
 
 def line(table: Optional[str], wall: Optional[Fraction], row: dict, rule: str = "exact", **more: object) -> Line:
-    """One expectation; `ns` is rounded down, `ns_exact` tells what was cut off."""
+    """One expectation; `ns` is rounded down, `ns_exact` has what was cut off."""
     out: Line = {"table": table, "rule": rule}
     if wall is not None:
         out["ns"] = whole(wall)

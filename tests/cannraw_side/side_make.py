@@ -17,7 +17,7 @@ from side_io import append_dic
 CHIP = "5"
 TYPES = ("10000_6:task_memory_info", "10000_11:static_op_mem", "6000_0:aicpu_node", "6000_1:aicpu_dp",
          "6000_2:aicpu_model", "6000_3:aicpu_mi")
-# what the readers of the generated files look up; added to a directory that does not say
+# what the readers of the generated files need; added to a directory without it
 WANTED = {"llc_profiling": "read", "hbm_profiling_events": "read,write", "ddr_master_id": "0", "host_disk_freq": 50,
           "qosEvents": "OTHERS,AICORE,SDMA", "l2CacheTaskProfilingEvents": "0xf6,0xfb,0xfc,0xbf,0x90,0x91,0x9c,0x9d",
           "aiv_profiling_events": "0x8,0xa,0x9,0xb,0xc,0xd,0x54,0x55",
@@ -32,7 +32,7 @@ def _put(path: Path, text: str, done: bool) -> None:
 
 
 def _rewrite(path: Path, content: dict) -> None:
-    """Put a changed control file in its place, and its size where that is told."""
+    """Replace a control file by a changed one, and its size where that is recorded."""
     text = json.dumps(content)
     path.write_text(text, encoding="utf-8")
     done = path.with_name(path.name + ".done")
@@ -108,7 +108,7 @@ def make_prof(out: Path, device: int, seed: int, host_mhz: str, device_mhz: str,
 
 
 def complete_sample(prof: Path, device: int) -> None:
-    """Add to both sample.json what the generated files need and the directory does not say."""
+    """Add to both sample.json what the generated files need and the directory does not have."""
     for path in (prof / "host" / "sample.json", prof / f"device_{device}" / "sample.json"):
         if not path.exists():
             continue
@@ -120,7 +120,7 @@ def complete_sample(prof: Path, device: int) -> None:
 
 
 def set_version(prof: Path, device: int) -> None:
-    """Say in the device's info.json that its structures are those of version 2.0."""
+    """State in the device's info.json that its structures are those of version 2.0."""
     for path in (prof / f"device_{device}").glob("info.json*"):
         if path.name.endswith(".done"):
             continue

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Add the small files of a CANN PROF_* directory, and say in a truth file what a reader must make of them."""
+"""Add the small files of a CANN PROF_* directory, and state in a truth file what a reader must read."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))    # `make soak`: the same tests wi
 
 
 class Skip(Exception):
-    """Raised by a test that cannot run; the text says why."""
+    """Raised by a test that cannot run; the text has the reason."""
 
 
 class Tests:
@@ -71,7 +71,8 @@ def loaded(tool: str) -> ModuleType:
 def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a tool of this tree, which is written in Python, and capture what it prints.
 
-    In a child of this process, where it is loaded already: that takes longer than what it does to most inputs.
+    In a child of this process, where it is loaded already: that takes
+    longer than what it does to most inputs.
     """
     command = [str(ROOT / tool), *map(str, arguments)]
     module = loaded(tool)
@@ -89,7 +90,7 @@ def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
                 status = module.main()
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 1
-            except BaseException:  # as the interpreter says it
+            except BaseException:  # as the interpreter prints it
                 traceback.print_exc()
             finally:
                 sys.stdout.flush()

@@ -24,7 +24,8 @@ class Mutation(NamedTuple):
 
 PROFILER_DB = "ascend_pytorch_profiler*.db"
 # names of kernel_details that op_summary has otherwise
-IN_SUMMARY = {"Name": "Op Name", "Type": "OP Type", "Accelerator Core": "Task Type", "Start Time(us)": "Task Start Time(us)",
+IN_SUMMARY = {"Name": "Op Name", "Type": "OP Type", "Accelerator Core": "Task Type",
+              "Start Time(us)": "Task Start Time(us)",
               "Duration(us)": "Task Duration(us)", "Wait Time(us)": "Task Wait Time(us)"}
 
 

@@ -27,15 +27,18 @@ def sql(name: str, expected: str, statement: str, needs: str = "", database: str
     MUTATIONS.append(Mutation(name, expected, apply))
 
 
-sql("a kernel's name is no string", "D1", f"UPDATE COMPUTE_TASK_INFO SET name = 99999999 WHERE {KERNEL}", "COMPUTE_TASK_INFO")
+sql("a kernel's name is no string", "D1", f"UPDATE COMPUTE_TASK_INFO SET name = 99999999 WHERE {KERNEL}",
+    "COMPUTE_TASK_INFO")
 sql("a call's name is no string", "D1", "UPDATE CANN_API SET name = -1 WHERE rowid = (SELECT max(rowid) FROM CANN_API)",
     "CANN_API")
-sql("a shape is no string", "D1", f"UPDATE COMPUTE_TASK_INFO SET inputShapes = NULL WHERE {KERNEL}", "COMPUTE_TASK_INFO")
+sql("a shape is no string", "D1", f"UPDATE COMPUTE_TASK_INFO SET inputShapes = NULL WHERE {KERNEL}",
+    "COMPUTE_TASK_INFO")
 sql("a string is gone", "D1", "DELETE FROM STRING_IDS WHERE id = (SELECT name FROM COMPUTE_TASK_INFO LIMIT 1)",
     "COMPUTE_TASK_INFO")
 sql("a task id occurs twice", "D2", "UPDATE TASK SET globalTaskId = 0 WHERE globalTaskId = 1", "TASK")
 sql("a task is gone", "D2", f"DELETE FROM TASK WHERE {KERNEL}", "TASK COMPUTE_TASK_INFO")
-sql("details of no task", "D2", f"UPDATE COMPUTE_TASK_INFO SET globalTaskId = 99999999 WHERE {KERNEL}", "COMPUTE_TASK_INFO")
+sql("details of no task", "D2", f"UPDATE COMPUTE_TASK_INFO SET globalTaskId = 99999999 WHERE {KERNEL}",
+    "COMPUTE_TASK_INFO")
 sql("a task has an unknown connection id", "D3", f"UPDATE TASK SET connectionId = 3000000000 WHERE {KERNEL}",
     "TASK COMPUTE_TASK_INFO")
 sql("a kernel's call is no node", "D3",
@@ -61,12 +64,14 @@ sql("tasks are out of order", "D9",
     "UPDATE TASK SET startNs = (SELECT max(startNs) FROM TASK) + 1, endNs = (SELECT max(endNs) FROM TASK) + 1 WHERE"
     " rowid = 1 AND (SELECT count(*) FROM TASK) > 1", "TASK")
 sql("calls are out of order", "D9",
-    "UPDATE CANN_API SET startNs = (SELECT max(startNs) FROM CANN_API) + 1 WHERE rowid = (SELECT min(rowid) FROM CANN_API)"
+    "UPDATE CANN_API SET startNs = (SELECT max(startNs) FROM CANN_API) + 1 WHERE rowid = (SELECT min(rowid) FROM "
+    "CANN_API)"
     " AND (SELECT count(*) FROM CANN_API) > 1", "CANN_API")
 sql("computing time is wrong", "D10", "UPDATE StepTraceTime SET computing = computing + 5", "StepTraceTime", ANALYSIS)
 sql("free time is wrong", "D10", "UPDATE StepTraceTime SET free = free + 5", "StepTraceTime", ANALYSIS)
 sql("a step's name is wrong", "D10", "UPDATE StepTraceTime SET step = '777' WHERE rowid = 1", "StepTraceTime", ANALYSIS)
-sql("steps overlap", "D11", "INSERT INTO STEP_TIME SELECT 777, startNs + 1, endNs + 1 FROM STEP_TIME LIMIT 1", "STEP_TIME")
+sql("steps overlap", "D11", "INSERT INTO STEP_TIME SELECT 777, startNs + 1, endNs + 1 FROM STEP_TIME LIMIT 1",
+    "STEP_TIME")
 sql("a step occurs twice", "D11", "INSERT INTO STEP_TIME SELECT * FROM STEP_TIME LIMIT 1", "STEP_TIME")
 sql("a memory duration is wrong", "D12", "UPDATE OP_MEMORY SET duration = duration + 1 WHERE duration IS NOT NULL",
     "OP_MEMORY")
@@ -75,10 +80,12 @@ sql("a sum of memory is wrong", "D12", "UPDATE MEMORY_RECORD SET totalAllocated 
     "MEMORY_RECORD")
 sql("a string id is skipped", "D13", "INSERT INTO STRING_IDS VALUES (200000000, 'far away')")
 sql("a string is empty", "D13", "UPDATE STRING_IDS SET value = '' WHERE id = 0")
-sql("a string occurs twice", "D13", "UPDATE STRING_IDS SET value = (SELECT value FROM STRING_IDS WHERE id = 0) WHERE id = 1")
+sql("a string occurs twice", "D13",
+    "UPDATE STRING_IDS SET value = (SELECT value FROM STRING_IDS WHERE id = 0) WHERE id = 1")
 sql("a kernel has no details", "D14",
     "DELETE FROM COMPUTE_TASK_INFO WHERE globalTaskId = (SELECT globalTaskId FROM COMPUTE_TASK_INFO JOIN TASK t USING"
-    " (globalTaskId) JOIN STRING_IDS ON id = t.taskType WHERE t.contextId = 4294967295 AND (value LIKE 'KERNEL%' OR value"
+    " (globalTaskId) JOIN STRING_IDS ON id = t.taskType WHERE t.contextId = 4294967295 AND (value LIKE 'KERNEL%' OR "
+    "value"
     " LIKE 'AI_%' OR value LIKE 'MIX_%') LIMIT 1)", "COMPUTE_TASK_INFO")
 sql("a table is missing", "S1", "DROP TABLE HOST_INFO")
 sql("an unknown table", "S1", "CREATE TABLE status_info (a INTEGER)")
@@ -92,7 +99,8 @@ sql("an enumeration lacks a row", "S3", "DELETE FROM ENUM_API_TYPE WHERE id = 15
 sql("an enumeration has another name", "S3", "UPDATE ENUM_HCCL_DATA_TYPE SET name = 'HALF' WHERE id = 3")
 sql("a viewer's version stamp", "S4", "PRAGMA user_version = 7")
 sql("write-ahead logging", "S4", "PRAGMA journal_mode = WAL")
-sql("the schema version is unknown", "S5", "UPDATE META_DATA SET value = '1.2.9' WHERE name = 'SCHEMA_VERSION' AND value"
+sql("the schema version is unknown", "S5",
+    "UPDATE META_DATA SET value = '1.2.9' WHERE name = 'SCHEMA_VERSION' AND value"
     " != '1.0.0'; UPDATE META_DATA SET value = '1.0.9' WHERE name = 'SCHEMA_VERSION' AND value = '1.0.0'")
 sql("no map of ranks", "W1", "DELETE FROM RANK_DEVICE_MAP")
 sql("the map names another device", "W1", "UPDATE RANK_DEVICE_MAP SET deviceId = 9")
@@ -103,7 +111,8 @@ sql("a call is of no type", "W3", "UPDATE CANN_API SET type = 12345 WHERE rowid 
 sql("bounds are the wrong way round", "W4",
     "UPDATE NPUSCOPE_TASK_TIME SET startLowNs = 2, startHighNs = 1 WHERE rowid = (SELECT min(rowid) FROM"
     " NPUSCOPE_TASK_TIME)", "NPUSCOPE_TASK_TIME")
-sql("a group's number is no hash", "J5", "UPDATE CommAnalyzerTime SET group_name = '12345'", "CommAnalyzerTime", ANALYSIS)
+sql("a group's number is no hash", "J5", "UPDATE CommAnalyzerTime SET group_name = '12345'", "CommAnalyzerTime",
+    ANALYSIS)
 sql("a group's name is another", "J5", "UPDATE STRING_IDS SET value = value || 'x' WHERE id = (SELECT groupName FROM"
     " COMMUNICATION_OP LIMIT 1)", "COMMUNICATION_OP")
 sql("an elapsed time is wrong", "J6", "UPDATE CommAnalyzerTime SET elapse_time = elapse_time + 0.001",
@@ -112,33 +121,43 @@ sql("a start of communication is wrong", "J7", "UPDATE CommAnalyzerTime SET star
     "CommAnalyzerTime", ANALYSIS)
 
 
-sql("a task is elsewhere in the db", "X1", "UPDATE TASK SET startNs = startNs + 2000, endNs = endNs + 2000 WHERE rowid = 5",
+sql("a task is elsewhere in the db", "X1",
+    "UPDATE TASK SET startNs = startNs + 2000, endNs = endNs + 2000 WHERE rowid = 5",
     "TASK")
-sql("a kernel has another name in the db", "X2", "UPDATE STRING_IDS SET value = value || 'y' WHERE id = (SELECT name FROM"
+sql("a kernel has another name in the db", "X2",
+    "UPDATE STRING_IDS SET value = value || 'y' WHERE id = (SELECT name FROM"
     " COMPUTE_TASK_INFO LIMIT 1)", "COMPUTE_TASK_INFO")
-sql("a call is missing in the db", "X3", "DELETE FROM CANN_API WHERE rowid = (SELECT max(rowid) FROM CANN_API)", "CANN_API")
+sql("a call is missing in the db", "X3", "DELETE FROM CANN_API WHERE rowid = (SELECT max(rowid) FROM CANN_API)",
+    "CANN_API")
 sql("a step is shorter in the db", "X4", "UPDATE StepTraceTime SET stage = stage - 5", "StepTraceTime", ANALYSIS)
 sql("an operator is longer in the db", "X5", "UPDATE COMMUNICATION_OP SET endNs = endNs + 5000", "COMMUNICATION_OP")
 sql("a system call is missing in the db", "X6", "DELETE FROM OSRT_API WHERE rowid = 1", "OSRT_API")
 sql("an overlap is longer", "D15", "UPDATE OVERLAP_ANALYSIS SET endNs = endNs + 10 WHERE id = (SELECT max(id) FROM"
     " OVERLAP_ANALYSIS WHERE type = 0)", "OVERLAP_ANALYSIS")
-sql("a free time is gone", "D15", "DELETE FROM OVERLAP_ANALYSIS WHERE id = (SELECT max(id) FROM OVERLAP_ANALYSIS WHERE type ="
+sql("a free time is gone", "D15",
+    "DELETE FROM OVERLAP_ANALYSIS WHERE id = (SELECT max(id) FROM OVERLAP_ANALYSIS WHERE type ="
     " 3)", "OVERLAP_ANALYSIS")
-sql("an overlap is of another device", "D15", "UPDATE OVERLAP_ANALYSIS SET deviceId = deviceId + 1 WHERE id = (SELECT max(id)"
+sql("an overlap is of another device", "D15",
+    "UPDATE OVERLAP_ANALYSIS SET deviceId = deviceId + 1 WHERE id = (SELECT max(id)"
     " FROM OVERLAP_ANALYSIS WHERE type = 1)", "OVERLAP_ANALYSIS")
 sql("framework rows are out of order", "D16", "UPDATE PYTORCH_API SET type = 50003, connectionId = NULL WHERE rowid ="
     " (SELECT max(rowid) FROM PYTORCH_API WHERE type = 50001)", "PYTORCH_API")
-sql("a Python function has a connection", "D16", "UPDATE PYTORCH_API SET connectionId = 1 WHERE rowid = (SELECT max(rowid)"
+sql("a Python function has a connection", "D16",
+    "UPDATE PYTORCH_API SET connectionId = 1 WHERE rowid = (SELECT max(rowid)"
     " FROM PYTORCH_API WHERE type = 50003)", "PYTORCH_API")
-sql("numbers of the queue collide with CANN's", "D16", "UPDATE CONNECTION_IDS SET connectionId = connectionId - 1342177280 +"
+sql("numbers of the queue collide with CANN's", "D16",
+    "UPDATE CONNECTION_IDS SET connectionId = connectionId - 1342177280 +"
     " 100000000 WHERE connectionId >= 1342177280", "CONNECTION_IDS", generation="B")
 sql("an operator has the number of the queue", "D17", "UPDATE PYTORCH_API SET connectionId = (SELECT connectionId FROM"
-    " PYTORCH_API WHERE type = 50002 AND connectionId IS NOT NULL LIMIT 1) WHERE rowid = (SELECT max(rowid) FROM PYTORCH_API"
+    " PYTORCH_API WHERE type = 50002 AND connectionId IS NOT NULL LIMIT 1) WHERE rowid = (SELECT max(rowid) FROM "
+    "PYTORCH_API"
     " WHERE type = 50001)", "PYTORCH_API CONNECTION_IDS")
-sql("a mark has a length", "D18", "UPDATE MSTX_EVENTS SET endNs = endNs + 5 WHERE rowid = (SELECT max(rowid) FROM MSTX_EVENTS"
+sql("a mark has a length", "D18",
+    "UPDATE MSTX_EVENTS SET endNs = endNs + 5 WHERE rowid = (SELECT max(rowid) FROM MSTX_EVENTS"
     " WHERE startNs = endNs)", "MSTX_EVENTS")
 sql("two marks share a connection", "D18", "UPDATE MSTX_EVENTS SET connectionId = 4000000077", "MSTX_EVENTS")
-sql("an idle time is wrong", "J8", "UPDATE CommAnalyzerTime SET idle_time = idle_time + 1 WHERE rowid = 1", "CommAnalyzerTime",
+sql("an idle time is wrong", "J8", "UPDATE CommAnalyzerTime SET idle_time = idle_time + 1 WHERE rowid = 1",
+    "CommAnalyzerTime",
     ANALYSIS)
 sql("a bandwidth is wrong", "J8", "UPDATE CommAnalyzerBandwidth SET bandwidth = bandwidth + 1 WHERE rowid = 1",
     "CommAnalyzerBandwidth", ANALYSIS)

@@ -250,7 +250,8 @@ def _metadata(view: TraceCopy, kind: str) -> Event:
 def _(view: TraceCopy) -> None:
     one = view.kernel()
     view.events[:] = [event for event in view.events if not (
-        event["ph"] == "M" and event["name"] == "thread_name" and (event["pid"], event["tid"]) == (one["pid"], one["tid"]))]
+        event["ph"] == "M" and event["name"] == "thread_name"
+        and (event["pid"], event["tid"]) == (one["pid"], one["tid"]))]
 
 
 @trace("a process has no label", "T3")
@@ -381,7 +382,8 @@ MUTATIONS += [
     Mutation("a header is of the other generation", "H1", _edit_line(
         "kernel_details", 0, lambda line: line.replace("Block Dim", "Block Number").replace("Block Num,", "Block Dim,")
         .replace("Block Num\r", "Block Dim\r").replace("Block Num\n", "Block Dim\n"))),
-    Mutation("a header has a blank", "H1", _edit_line("step_trace_time", 0, lambda line: line.replace(",Free", ", Free"))),
+    Mutation("a header has a blank", "H1",
+             _edit_line("step_trace_time", 0, lambda line: line.replace(",Free", ", Free"))),
     Mutation("a row has a cell too many", "R1", _edit_line("kernel_details", 2, lambda line: "x," + line)),
     Mutation("a row has a cell too few", "R1", _edit_line("kernel_details", 2, lambda line: line.partition(",")[2])),
     Mutation("rows of kernels are swapped", "C3", _swap("kernel_details", 2, 4)),

@@ -19,7 +19,8 @@ def _ours(copy: Copy) -> None:
 
 
 def _argument(copy: Copy) -> None:
-    copy.sql("UPDATE slice SET args = json_set(args, '$.cpu', 3) WHERE id = (SELECT max(id) FROM slice WHERE name = 'Running'"
+    copy.sql("UPDATE slice SET args = json_set(args, '$.cpu', 3) WHERE id = (SELECT max(id) FROM slice WHERE name = "
+             "'Running'"
              " AND args IS NOT NULL)", database=FTRACE)
 
 
@@ -58,7 +59,8 @@ def _no_statistics(copy: Copy) -> None:
 
 
 def _empty_tasks(copy: Copy) -> None:
-    copy.sql("CREATE TABLE TASK (startNs INTEGER,endNs INTEGER,deviceId INTEGER,connectionId INTEGER,globalTaskId INTEGER,"
+    copy.sql("CREATE TABLE TASK (startNs INTEGER,endNs INTEGER,deviceId INTEGER,connectionId INTEGER,globalTaskId "
+             "INTEGER,"
              "globalPid INTEGER,taskType INTEGER,contextId INTEGER,streamId INTEGER,taskId INTEGER,modelId INTEGER)")
 
 
@@ -76,7 +78,8 @@ def sql(name: str, expected: str, statement: str, needs: str) -> Mutation:
 
 MUTATIONS = [
     Mutation("an argument of a slice is a number", "I1", _argument),
-    sql("the job's memory has no lane", "I4", f"DELETE FROM NPU_MEM WHERE type = {TYPE.format('job')}", "NPU_MEM NPUSCOPE_MEMORY"),
+    sql("the job's memory has no lane", "I4", f"DELETE FROM NPU_MEM WHERE type = {TYPE.format('job')}",
+        "NPU_MEM NPUSCOPE_MEMORY"),
     sql("npu-smi's memory of the process is another", "I4", f"DELETE FROM NPU_MEM WHERE type = {TYPE.format('app')}",
         "NPU_MEM NPUSCOPE_NPU_PROCESS TASK"),
     sql("npu-smi's memory of the device is another", "I4", f"DELETE FROM NPU_MEM WHERE type = {TYPE.format('device')}",
@@ -85,13 +88,15 @@ MUTATIONS = [
     Mutation("the overlap of the trace adds up to nothing", "I5", _overlap_in_trace),
     sql("bounded tasks have no length", "I5", f"UPDATE TASK SET endNs = startNs WHERE globalTaskId IN ({BOUNDED})",
         "TASK NPUSCOPE_TASK_TIME"),
-    sql("a bounded collective has no length", "I5", "UPDATE NPUSCOPE_TASK_TIME SET source = 'host bounds' WHERE globalTaskId IN"
+    sql("a bounded collective has no length", "I5",
+        "UPDATE NPUSCOPE_TASK_TIME SET source = 'host bounds' WHERE globalTaskId IN"
         " (SELECT globalTaskId FROM COMMUNICATION_TASK_INFO); UPDATE COMMUNICATION_OP SET endNs = startNs",
         "COMMUNICATION_OP NPUSCOPE_TASK_TIME COMMUNICATION_TASK_INFO"),
     sql("the overlap adds up to nothing", "I5", "UPDATE OVERLAP_ANALYSIS SET endNs = startNs", "OVERLAP_ANALYSIS"),
     Mutation("a host-wide database is beside the rank's", "I6", _host_wide),
     sql("an unknown usage of disks is NULL", "I7", "UPDATE HOST_DISK_USAGE SET usage = NULL", "HOST_DISK_USAGE"),
-    sql("an unknown usage of the network is NULL", "I7", "UPDATE HOST_NETWORK_USAGE SET usage = NULL", "HOST_NETWORK_USAGE"),
+    sql("an unknown usage of the network is NULL", "I7", "UPDATE HOST_NETWORK_USAGE SET usage = NULL",
+        "HOST_NETWORK_USAGE"),
     Mutation("memory_record.csv is gone", "I8", _no_record),
     Mutation("ftrace_data.db is gone", "I9", _no_statistics),
     Mutation("an empty table of tasks", "I11", _no_task_table),

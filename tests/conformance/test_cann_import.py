@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Imports raw captures of known content (tests/cannraw) and compares every row with the truth; then damages them.
+"""Imports raw captures of known content (tests/cannraw) and compares
+every row with the truth; then damages them.
 
     test_cann_import.py [WORD...]     only the sets of options and kinds of damage whose name holds a WORD
 
@@ -46,7 +47,8 @@ SETS = [
     "--tasks 9000 --flip --threads 8 --streams 2 --event-every 9 --mangle",
     f"--tasks {60000 if SOAK else 12000} --flip --level 0 --threads 3 --comm-every 0",
     "--tasks 6000 --flip --threads 1 --devices 2 --model 5 --step-trace",
-    "--tasks 6000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 --devices 2",
+    "--tasks 6000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 "
+    "--devices 2",
     f"--tasks {60000 if SOAK else 12000} --comm-every 10 --pmu",
 ]
 
@@ -72,7 +74,7 @@ PARTS = [("mac", [0x416, 0x417]), ("scalar", [0x9]), ("mte1", [0x302]), ("mte2",
 MHZ, CORES = 1850, (24, 48)
 
 
-# --- programs -------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 @functools.cache
 def dump_program() -> Path:
@@ -88,7 +90,8 @@ def witness() -> Path:
 
 def tables_of(lines: Iterable[str], key: str) -> Tables:
     out: Tables = defaultdict(list)
-    for row in json.loads(f"[{','.join(lines)}]"):  # at once: one after another, millions of rows take minutes
+    # at once: one after another, millions of rows take minutes
+    for row in json.loads(f"[{','.join(lines)}]"):
         out[row[key]].append(row)
     return out
 
@@ -115,7 +118,7 @@ def losses(tables: Tables) -> dict[str, int]:
     return tables["model"][0]["losses"]
 
 
-# --- comparison ------------------------------------------------------------------------------------------------
+# --- comparison ---------------------------------------------------------------------------------------------
 
 def clean(data: bytes) -> str:
     """Text as the model keeps it: each wrong byte as U+FFFD."""
@@ -244,7 +247,7 @@ class Comparison:
                   core=BARE_CORES[said["host_type"]] if bare else said["core"],
                   state={None: None, 0: "static", 1: "dynamic"}[said.get("op_state")],
                   hf32={None: None, False: "NO", True: "YES"}[said.get("hf32")])
-            # At level 0 only the whole graph's blocks are told.
+            # At level 0 only the whole graph's blocks are recorded.
             if self.level or said["host_type"] != "FFTS_PLUS":
                 agree("compute", row, blocks=said["blocks"], mix_blocks=said["mix_blocks"])
             for kind, name in enumerate(("input", "output")):
@@ -296,7 +299,8 @@ class Comparison:
         for said in self.truth["comm_op"]:
             agree("comm_op", rows[self.connection(said)], name=names[said["op"]],
                   start=min(task["start_ns"] for task in spans[said["op"]]),
-                  end=max(task["end_ns"] for task in spans[said["op"]]), group=said["group"], relay=int(said["relay"]), retry=int(said["retry"]),
+                  end=max(task["end_ns"] for task in spans[said["op"]]), group=said["group"], relay=int(said["relay"]),
+                  retry=int(said["retry"]),
                   dtype=said["dtype"], algorithm=said["alg"], count=said["count"], type=said["name"],
                   device=said["device"], tasks=said["tasks"], measured=said["tasks"], model=NONE,
                   ranks=ranks[said["op"]])
@@ -399,7 +403,7 @@ def check_set(options: str) -> None:
         Comparison(options, dump(prof), truth).all()
 
 
-# --- damage -----------------------------------------------------------------------------------------------------
+# --- damage -------------------------------------------------------------------------------------------------
 
 SMALL = f"--tasks 1500 {MANY}"
 TINY = f"--tasks 80 {MANY}"            # for what is done hundreds of times
@@ -432,7 +436,8 @@ def lost(tables: Tables, what: str) -> int:
     return sum(found)
 
 
-LARGE = "--tasks 40000 --comm-every 0" if SOAK else "--tasks 6000 --comm-every 0 --slice-kib 256"   # of several slices each
+# of several slices each
+LARGE = "--tasks 40000 --comm-every 0" if SOAK else "--tasks 6000 --comm-every 0 --slice-kib 256"
 
 
 def slice_missing() -> None:
@@ -480,7 +485,7 @@ def records_doubled() -> None:
                       ("host/data/aging.api_event.data.slice_0", 40), ("device_0/data/stars_soc.data.0.slice_0", 64):
         data = (prof / name).read_bytes()
         records = [data[i:i + size] for i in range(0, len(data), size)]
-        # Halves of pairs told twice are two pairs.
+        # Halves of pairs that are recorded twice are two pairs.
         whole = [r for r in records if size != 40 or r[24:32] != b"\xff" * 8]
         (prof / name).write_bytes(b"".join(records[:1000]) + b"".join(whole[:1000]) + b"".join(records[1000:]))
     read = dump(prof)
@@ -511,7 +516,7 @@ def cut_in_the_middle() -> None:
 
 
 def aged() -> None:
-    """The first slice is gone, and the next one begins within a record."""
+    """The first slice is missing, and the next one begins within a record."""
     prof = copy_of(LARGE)
     data = prof / "device_0/data"
     both = b"".join((data / f"stars_soc.data.0.slice_{i}").read_bytes() for i in (0, 1))
@@ -533,18 +538,21 @@ def foreign_files() -> None:
     (data / "aging.additional.tensor_info.slice_1").mkdir()
     (data / "aging.compact.node_basic_info.slice_1").symlink_to("/etc/passwd")
     os.mkfifo(data / "aging.compact.memcpy_info.slice_1")
-    (data / "unaging.additional.hash_dic.slice_1").write_bytes(b"\0\xff:\n17\n18446744073709551616:x\n:\n1:" + b"y" * 3000000)
-    for name in "aging.api_event.data.slice_", "aging.api_event.data.slice_x", ".slice_3", "x.slice_99999999999999999999":
+    (data / "unaging.additional.hash_dic.slice_1").write_bytes(b"\0\xff:\n17\n18446744073709551616:x\n:\n1:"
+                                                               + b"y" * 3000000)
+    for name in ("aging.api_event.data.slice_", "aging.api_event.data.slice_x", ".slice_3",
+                 "x.slice_99999999999999999999"):
         (data / name).write_bytes(b"")
     read = dump(prof)
     same_but(read, original(SMALL)[2], "api")
-    for what in "task_track that are no records", "tensor_info that cannot be read", "node_basic_info that are no records", \
-                "memcpy_info that cannot be read", "lines of unaging.additional.hash_dic":
+    for what in ("task_track that are no records", "tensor_info that cannot be read",
+                 "node_basic_info that are no records", "memcpy_info that cannot be read",
+                 "lines of unaging.additional.hash_dic"):
         lost(read, what)
 
 
 def control_files() -> None:
-    """Each control file missing, empty, and of another kind: something is imported, or an error told."""
+    """Each control file missing, empty, and of another kind: something is imported, or an error reported."""
     names = [p.relative_to(original(TINY)[0]) for p in original(TINY)[0].glob("*/*") if p.is_file()]
     for name in names:
         for content in None, b"", b"[]", b"{\"CPU\":7,\"DeviceInfo\":[[]],\"pid\":-3}", b"\0" * 5000, b"[" * 100000:
@@ -632,11 +640,13 @@ def giant_numbers() -> None:
               ("compact.memcpy_info", 64, ((24, "Q"), (40, "H"))),
               ("additional.tensor_info", 256, ((16, "Q"), (32, "I"), (40, "I"), (48, "I"))),
               ("additional.context_id_info", 256, ((32, "I"), (36, "I"), (40, "I"))),
-              ("additional.hccl_info", 256, ((24, "Q"), (56, "I"), (64, "I"), (68, "I"), (72, "Q"), (88, "Q"), (112, "Q"))),
+              ("additional.hccl_info", 256,
+               ((24, "Q"), (56, "I"), (64, "I"), (68, "I"), (72, "Q"), (88, "Q"), (112, "Q"))),
               ("additional.msproftx", 256, ((64, "Q"), (72, "Q"), (80, "Q"), (26, "H"))),
               ("api_event.data", 40, ((2, "H"), (4, "I"), (8, "I"), (16, "Q"), (24, "Q"), (32, "Q"))),
               ("stars_soc.data.0", 64, ((0, "H"), (4, "H"), (6, "H"), (8, "Q"), (16, "H"), (18, "H"))),
-              ("ffts_profile.data.0", 128, ((0, "H"), (16, "H"), (20, "H"), (32, "Q"), (48, "Q"), (112, "Q"), (120, "Q"))),
+              ("ffts_profile.data.0", 128,
+               ((0, "H"), (16, "H"), (20, "H"), (32, "Q"), (48, "Q"), (112, "Q"), (120, "Q"))),
               ("ts_track.data.0", 40, ((0, "H"), (8, "Q"), (16, "Q"), (18, "H"), (24, "Q"), (36, "H")))]
     for name, size, places in fields:
         for offset, layout in places:
@@ -678,7 +688,8 @@ def by_task(tables: Tables, name: str) -> Counter:
 
 
 def counters_backwards() -> None:
-    """A file whose records come in any order reads as the one in order, but for the order of tasks of the same start."""
+    """A file whose records come in any order reads as the one in order, but for
+    the order of tasks of the same start."""
     prof = copy_of(SMALL)
     random.seed(5)
     for name, size in ("stars_soc.data.0", 64), ("ts_track.data.0", 40), ("ffts_profile.data.0", 128):
@@ -706,7 +717,8 @@ def impossible_counts() -> None:
 
 
 def crowded_call() -> None:
-    """One call of a thread of its own with as many launches as operators, then with as many parts of a collective."""
+    """One call of a thread of its own with as many launches as operators,
+    then with as many parts of a collective."""
     many = 20000
     for level, name in (10000, "aging.compact.node_basic_info"), (5500, "aging.additional.hccl_info"):
         prof = copy_of(SMALL)
@@ -767,7 +779,7 @@ def names() -> None:
 
 
 def random_damage() -> None:
-    """Bytes are changed anywhere: nothing is asked but an orderly end."""
+    """Bytes are changed anywhere: only an orderly end is expected."""
     rounds = int(os.environ.get("NPS_ROUNDS", "12"))
     files = [p.relative_to(original(TINY)[0]) for p in original(TINY)[0].rglob("*") if p.is_file()]
     for seed in range(rounds):
@@ -811,7 +823,8 @@ def before_stars() -> None:
         edit_json(path, lambda j: j.update(platform_version="1"))
     read = dump(prof)
     same_but(read, whole, "pmu", "device")
-    cycles = [{row["task"]: row["value"] for row in tables["pmu"] if row["name"].endswith("total_cycles") and row["value"]}
+    cycles = [{row["task"]: row["value"] for row in tables["pmu"] if row["name"].endswith("total_cycles")
+               and row["value"]}
               for tables in (read, whole)]
     assert cycles[0] == cycles[1] and cycles[0]
     assert {row["name"] for row in read["pmu"]} >= {"total_cycles", "mac_ratio", "scalar_time"}
@@ -822,7 +835,8 @@ def records_of(path: Path, size: int) -> list[bytes]:
     return [data[i:i + size] for i in range(0, len(data), size)]
 
 
-DAMAGE = [before_stars, slice_missing, slices_swapped, slices_doubled, records_doubled, cut_anywhere, cut_in_the_middle, aged,
+DAMAGE = [before_stars, slice_missing, slices_swapped, slices_doubled, records_doubled, cut_anywhere, cut_in_the_middle,
+          aged,
           foreign_files, control_files, frequencies, no_host, no_device, nothing, giant_numbers, impossible_times,
           counters_backwards, impossible_counts, crowded_call,
           lost_records, names, random_damage]

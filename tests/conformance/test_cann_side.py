@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Import generated small files of CANN captures and hold every sample against the generator's truth file.
 
-Samples are compared through the database, the tables of counters and the counters of the trace; what they must be is
-computed here from the truth. NPS_BUILD names another build directory, NPS_CANN_SIDE the program of
+Samples are compared through the database, the tables of counters and the counters of the trace; what they
+must be is computed here from the truth. NPS_BUILD names another build directory, NPS_CANN_SIDE the program of
 tests/unit/test_cann_side.c, which imports these files only; one with sanitizers for example.
 """
 
@@ -134,7 +134,7 @@ def read_counters(path: Path) -> dict[tuple[str, str], list[Cells]]:
     return found
 
 
-# --- comparison -------------------------------------------------------------------------------------------------------
+# --- comparison ---------------------------------------------------------------------------------------------
 
 def key_of(row: Cells) -> list:
     """What cannot differ a little comes first."""
@@ -183,7 +183,7 @@ def number(text: str) -> object:
         return text
 
 
-# --- what rows must be ------------------------------------------------------------------------------------------------
+# --- what rows must be --------------------------------------------------------------------------------------
 
 def hbm(c: Capture) -> list[Cells]:
     return [(c.device, item["ns"], float(item["raw"]["count"] * 32 * 10**9 // gap if gap else 0), item["row"]["hbmId"],
@@ -252,7 +252,7 @@ def port(file: str) -> Callable[[Capture], list[Cells]]:
 
 
 def netdev(c: Capture) -> list[Cells]:
-    """The truth has counters; rows tell what they grew by, as those of the vendor."""
+    """The truth has counters; rows hold what they grew by, as those of the vendor."""
     rows, lines = [], c.of("netdev_stats.data")
     for before, item in zip(lines, lines[1:]):
         grown = {name: item["row"][name] - before["row"][name] for name in NETDEV if name in item["row"]}
@@ -278,7 +278,7 @@ def soc_level(c: Capture) -> list[Cells]:
 
 
 def sio(c: Capture) -> list[Cells]:
-    """The truth has amounts; rows tell bytes a second."""
+    """The truth has amounts; rows hold bytes a second."""
     last: dict[int, int] = {}
     rows = []
     for item in c.of("stars_soc_profile.data", "SIO"):
@@ -371,7 +371,7 @@ def check_database(c: Capture) -> int:
     return rows + match("CPU_USAGE", usage, [(ns, str(cpu), use) for ns, cpu, use in cpu_usage(c)])
 
 
-# --- tables of text ---------------------------------------------------------------------------------------------------
+# --- tables of text -----------------------------------------------------------------------------------------
 
 def table_rows(c: Capture, stem: str) -> list[Cells]:
     return [tuple(number(cell) for cell in row.values()) for row in c.csv(stem)]
@@ -488,7 +488,7 @@ def host_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
         file = f"host/{stem.removesuffix('_usage')}.data"
         rows = [("host", *(0 if cell is None else cell for cell in item["row"].values()))
                 for item in c.of(file, f"csv:{stem}")]
-        # with a single sample there is no interval to tell of
+        # with a single sample there is no interval to report
         yield stem, rows if stem == "host_disk_usage" or len(c.of(file)) > 1 else []
     # the amounts follow from percentages of six decimals
     total = c.of("host/host_mem.data", "csv:host_mem_usage")[0]["row"]["Total Memory(KB)"]
@@ -497,7 +497,8 @@ def host_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
 
 
 def spent(samples: list[Row]) -> list[float]:
-    """The vendor's shares: of the sums of the counters in all samples, which count from the start of the system."""
+    """The vendor's shares: of the sums of the counters in all samples,
+    which count from the start of the system."""
     values = {key: sum(sample[key] for sample in samples) for key in samples[0]}
     total = sum(values.values())
     return [100 * values[key] / total for key in ("user", "system", "iowait", "irq", "softirq", "idle")]
@@ -539,7 +540,7 @@ def check_text(c: Capture) -> int:
     return rows
 
 
-# --- counters of the trace --------------------------------------------------------------------------------------------
+# --- counters of the trace ----------------------------------------------------------------------------------
 
 def counter_rows(c: Capture) -> Iterator[tuple[str, str, int, tuple]]:
     """Process, name, time and values of each event."""
@@ -630,7 +631,7 @@ def check_trace(c: Capture) -> int:
     return rows
 
 
-# --- cases ------------------------------------------------------------------------------------------------------------
+# --- cases --------------------------------------------------------------------------------------------------
 
 def check(options: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -638,7 +639,7 @@ def check(options: str) -> None:
         rows = check_database(c) + check_text(c) + check_trace(c)
         assert rows > 0
         lost = [line for line in c.losses.splitlines() if "records of" in line]
-        # what an aged stream has lost of its first record is said, once for each of them
+        # what an aged stream has lost of its first record is reported, once for each of them
         assert "--aged" in options or not lost, f"nothing is damaged: {lost}"
         assert all(line.startswith("1 ") for line in lost), lost
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tables made from real databases are those that the documented rules give.
 
-Each database of NPUSCOPE_REFERENCE_DATA is read twice: by `npuscope analyze`, and here with SQL and the rules written
-down again. The tables are compared cell by cell, in both generations of the formats.
+Each database of NPUSCOPE_REFERENCE_DATA is read twice: by `npuscope analyze`, and here with SQL and the rules
+written down again. The tables are compared cell by cell, in both generations of the formats.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ def pmu_columns() -> list[tuple[str, str]]:
     for core, title, pipes in (("aic", "aicore_time(us)", PIPES[0]), ("aiv", "aiv_time(us)", PIPES[1])):
         out += [(core + "_total_time", title), (core + "_total_cycles", core + "_total_cycles")]
         for pipe in pipes:
-            out += [(f"{core}_{pipe}_time", f"{core}_{pipe}_time(us)"), (f"{core}_{pipe}_ratio", f"{core}_{pipe}_ratio")]
+            out += [(f"{core}_{pipe}_time", f"{core}_{pipe}_time(us)"),
+                    (f"{core}_{pipe}_ratio", f"{core}_{pipe}_ratio")]
         out.append((core + "_icache_miss_rate", core + "_icache_miss_rate"))
     return out
 
 
-# ---- how cells are spelled ------------------------------------------------------------------------------------------
+# ---- how cells are spelled ---------------------------------------------------------------------------------
 
 def us(ns: int) -> str:
     """Three decimals."""
@@ -72,7 +73,7 @@ def size(value: Optional[int], unit: int) -> str:
 
 
 class Capture:
-    """A database and what its tables say together."""
+    """A database and what its tables have together."""
 
     def __init__(self, path: Path, late: bool) -> None:
         self.db = sqlite3.connect(path)
@@ -105,7 +106,7 @@ class Capture:
         """Device_id of the late generation."""
         return [str(*device)] if self.late else []
 
-    # ---- kernels ----------------------------------------------------------------------------------------------------
+    # ---- kernels -------------------------------------------------------------------------------------------
 
     def step_windows(self) -> list[tuple[int, int, str]]:
         """From the first kernel launched in a step to the end of the last one or of the step."""
@@ -117,7 +118,8 @@ class Capture:
         for step in self.steps:
             mine = [one for one in kernels if step["startNs"] <= one[2] < step["endNs"]]
             if mine:
-                windows.append((min(one[0] for one in mine), max(step["endNs"], *(one[1] for one in mine)), str(step["id"])))
+                windows.append((min(one[0] for one in mine), max(step["endNs"], *(one[1] for one in mine)),
+                                str(step["id"])))
         return windows
 
     def counters(self) -> dict[int, dict[str, float]]:
@@ -168,7 +170,8 @@ class Capture:
                 core = "COMMUNICATION" if self.late else "HCCL"
                 name, kind = self.text(row["opName"]), self.text(row["opType"])
                 if self.detailed:
-                    cells += [str(NO_ID), "N/A", "N/A", name, kind, "N/A", core, *timing, "0", "0" if self.late else "N/A"]
+                    cells += [str(NO_ID), "N/A", "N/A", name, kind, "N/A", core, *timing, "0",
+                              "0" if self.late else "N/A"]
                     cells += ["N/A"] * (len(head) - len(cells))
                 else:
                     cells += [name, kind, core, *timing, "0"]
@@ -186,7 +189,7 @@ class Capture:
             table.append(cells)
         return table
 
-    # ---- sums -------------------------------------------------------------------------------------------------------
+    # ---- sums ----------------------------------------------------------------------------------------------
 
     def op_statistic(self) -> Table:
         """op_statistic."""
@@ -201,7 +204,8 @@ class Capture:
         for (kind, core), times in sorted(groups.items(), key=lambda one: (-sum(one[1]), one[0])):
             every = sum(times)
             table.append(self.lead(self.device) + [kind, core, str(len(times))] + [self.span(text) for text in (
-                us(every), us(min(times)), f"{every / 1000 / len(times):.3f}", us(max(times)), f"{100 * every / total:.3f}")])
+                us(every), us(min(times)), f"{every / 1000 / len(times):.3f}", us(max(times)),
+                f"{100 * every / total:.3f}")])
         return table
 
     def api_statistic(self) -> Table:
@@ -210,18 +214,21 @@ class Capture:
         groups: dict[tuple[str, str], list[int]] = defaultdict(list)
         for row in self.rows("CANN_API"):
             groups[self.text(row["name"]), levels[row["type"]]].append(row["endNs"] - row["startNs"])
-        table = [self.lead("Device_id") + ["Level", "API Name", "Time(us)", "Count", "Avg(us)", "Min(us)", "Max(us)", "Variance"]]
+        table = [self.lead("Device_id")
+                 + ["Level", "API Name", "Time(us)", "Count", "Avg(us)", "Min(us)", "Max(us)", "Variance"]]
         for (name, level), times in sorted(groups.items(), key=lambda one: (one[0][0].encode(), one[0][1])):
             every = sum(times)
             variance = statistics.pvariance([Fraction(time, 1000) for time in times])
-            table.append(self.lead("host") + [level, name, self.span(us(every)), str(len(times))] + [self.span(text) for text in (
+            table.append(self.lead("host") + [level, name, self.span(us(every)), str(len(times))]
+                         + [self.span(text) for text in (
                 f"{every / 1000 / len(times):.3f}", us(min(times)), us(max(times)), f"{float(variance):.3f}")])
         return table
 
     def step_trace_time(self, analysis: Path) -> Table:
         """step_trace_time, from what the vendor derived."""
         table = [self.lead("Device_id") + [
-            "Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage", "Bubble",
+            "Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage",
+            "Bubble",
             "Communication(Not Overlapped and Exclude Receive)", "Preparing"]]
         for row in sqlite3.connect(analysis).execute("SELECT * FROM StepTraceTime"):
             cells = [f"{value:.3f}" if self.late else repr(float(value)) for value in row[1:]]
@@ -230,7 +237,7 @@ class Capture:
             table.append(self.lead(self.device) + [row[0]] + cells)
         return table
 
-    # ---- operators --------------------------------------------------------------------------------------------------
+    # ---- operators -----------------------------------------------------------------------------------------
 
     def device_times(self) -> dict[int, list[tuple[int, bool]]]:
         """(ns, it is AI_CORE's) of what ran because of a call, by connection."""
@@ -247,8 +254,8 @@ class Capture:
         return out
 
     def copies(self, ops: list[sqlite3.Row]) -> dict[int, list[int]]:
-        """ns of copies that no operator lists, by the number of the operator that ran them: the innermost one around the
-        call, or what the queue's thread had taken out when it called was put in within."""
+        """ns of copies that no operator lists, by the number of the operator that ran them: the innermost one
+        around the call, or what the queue's thread had taken out when it called was put in within."""
         listed = {row["connectionId"] for row in self.rows("CONNECTION_IDS")}
         numbers = {row["id"]: row["connectionId"] for row in self.rows("CONNECTION_IDS")}
         queue = [row for row in self.rows("PYTORCH_API", "WHERE type = 50002 AND connectionId IS NOT NULL")]
@@ -261,19 +268,23 @@ class Capture:
             if self.text(task["taskType"]) != "MEMCPY_ASYNC" or task["connectionId"] in listed or call is None:
                 continue
             thread, when = call["globalTid"], int(call["startNs"])
-            inside = [row for row in taken if row["globalTid"] == thread and int(row["startNs"]) <= when <= int(row["endNs"])]
+            inside = [row for row in taken if row["globalTid"] == thread
+                      and int(row["startNs"]) <= when <= int(row["endNs"])]
             if inside:
                 enqueue = put.get(numbers[max(inside, key=lambda row: int(row["startNs"]))["connectionId"]])
                 if enqueue is None:
                     continue
                 thread, when = enqueue["globalTid"], int(enqueue["startNs"])
-            around = [n for n, op in enumerate(ops) if op["globalTid"] == thread and int(op["startNs"]) <= when <= int(op["endNs"])]
+            around = [n for n,
+                      op in enumerate(ops) if op["globalTid"] == thread
+                      and int(op["startNs"]) <= when <= int(op["endNs"])]
             if around:
                 out[max(around, key=lambda n: (int(ops[n]["startNs"]), n))].append(task["endNs"] - task["startNs"])
         return out
 
     def shapes(self, row: dict[str, Any]) -> str:
-        """torch_npu of early 2025 stored the types in the column of the shapes, and these in that of the types."""
+        """torch_npu of early 2025 stored the types in the column of the
+        shapes, and these in that of the types."""
         texts = [self.text(row[name]) for name in ("inputShapes", "inputDtypes")]
         return texts[1] if re.search("[A-Za-z]", texts[0] or "") else texts[0]
 
@@ -311,17 +322,20 @@ class Capture:
                   "Device Total Duration With AICore(us)"]]
         for op in ops:
             device = [op["own"][0], op["total"][0], op["own"][1], op["total"][1]]
-            table.append([op["name"], op["shapes"], op["stack"], repr((op["ns"] - op["children"]) / 1000), repr(op["ns"] / 1000)]
+            table.append([op["name"], op["shapes"], op["stack"], repr((op["ns"] - op["children"]) / 1000),
+                          repr(op["ns"] / 1000)]
                          + [repr(ns / 1000) if ns else "0" for ns in device])
         return table
 
-    # ---- memory -----------------------------------------------------------------------------------------------------
+    # ---- memory --------------------------------------------------------------------------------------------
 
     def operator_memory(self) -> Table:
         """operator_memory."""
-        table = [["Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)", "Active Release Time(us)", "Duration(us)",
+        table = [["Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)", "Active Release Time(us)",
+                  "Duration(us)",
                   "Active Duration(us)", *(f"{when} Total {what}(MB)" for when in ("Allocation", "Release")
-                                           for what in ("Allocated", "Reserved", "Active")), "Stream Ptr", "Device Type"]]
+                                           for what in ("Allocated", "Reserved", "Active")), "Stream Ptr",
+                  "Device Type"]]
         for row in self.rows("OP_MEMORY"):
             cann = row["streamPtr"] is None
             times = [row[key] for key in ("duration", "activeDuration")]
@@ -336,7 +350,8 @@ class Capture:
 
     def memory_record(self) -> Table:
         """memory_record."""
-        table = [["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)", "Stream Ptr",
+        table = [["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)",
+                  "Stream Ptr",
                   "Device Type"]]
         for row in self.rows("NPU_MEM"):
             if self.text(row["type"]) == "app":
@@ -362,7 +377,7 @@ class Capture:
         return table
 
 
-# ---- the comparison -------------------------------------------------------------------------------------------------
+# ---- the comparison ----------------------------------------------------------------------------------------
 
 def read(path: Path) -> Table:
     """All cells of a file."""

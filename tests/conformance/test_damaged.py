@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Damaged, absurd and hostile input of `npuscope analyze` and `npuscope show`.
 
-Whatever the input: no crash, a documented exit status, a line that says what is wrong, what could be read is in the
-results and what could not is counted, and every result that was written passes the checks of tools/conformance.
+Whatever the input: no crash, a documented exit status, a line that names what is wrong, what
+could be read is in the results and what could not is counted, and every result that was
+written passes the checks of tools/conformance.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ EVENT = struct.Struct("<BBHIIiQQ4Q")
 STRING = struct.Struct("<BBHIQQ128s")
 API, COMM, TEXT = 1, 65, 64
 STARS = 64          # bytes of a record of the device's task log
-# What cannot hold when the input contradicts itself, one table or event telling other than the next: by the first word of a
-# test's name.
+# What cannot hold when the input contradicts itself, one table or event differing from the
+# next: by the first word of a test's name.
 CONTRADICTED = {
     "session": "T9 V8 C1 C6 C14 C16 C21 D10 D11 E2 E3 W2",
     "database": "F7 T8 T9 C6 C7 C16 C17 C21 J3 J4 D2 D3 D4 D6 D9 D10 D11 D14 D15 S3 W2 W3 W4",
@@ -65,7 +66,7 @@ def test(function: Callable[[], None]) -> Callable[[], None]:
     return function
 
 
-# --- running ---------------------------------------------------------------------------------------------------------
+# --- running ------------------------------------------------------------------------------------------------
 
 class Outcome(NamedTuple):
     """What became of a run."""
@@ -109,7 +110,8 @@ def check(result: Path, loose: bool = False) -> None:
     ignored = [word for name in names for word in ("--ignore", name)]
     done = execute("tools/conformance/check", *ignored, result)
     said = "\n".join(line for line in done.stdout.splitlines() if not line.startswith(("PASS", "SKIP", "NOTE")))
-    assert done.returncode == 0 or "nothing to check" in done.stderr, f"{result.name}: {said[:1500]} {done.stderr[:300]}"
+    assert done.returncode == 0 or "nothing to check" in done.stderr, \
+        f"{result.name}: {said[:1500]} {done.stderr[:300]}"
 
 
 def no_temporary(*folders: Path) -> None:
@@ -130,7 +132,8 @@ def fresh(name: str = "out") -> Path:
 
 
 def survive(what: str, path: Path, *statuses: int, args: tuple[object, ...] = (), loose: bool = False) -> Outcome:
-    """Analyse PATH: one of these statuses, and everything written is right. The result stays until the next one."""
+    """Analyse PATH: one of these statuses, and everything written is
+    right. The result stays until the next one."""
     global _last
     if _last:
         shutil.rmtree(_last, ignore_errors=True)
@@ -153,8 +156,10 @@ _good: set[tuple[str, ...]] = set()     # results that have passed
 
 
 def check_once(result: Path, loose: bool) -> None:
-    """Both checks, unless the same bytes under the same name have passed them: much damage changes nothing."""
-    known = (_running.partition("_")[0] if loose else "", result.name, *(text for file in digest(result).items() for text in file))
+    """Both checks, unless the same bytes under the same name have
+    passed them: much damage changes nothing."""
+    known = (_running.partition("_")[0] if loose else "", result.name,
+             *(text for file in digest(result).items() for text in file))
     if known not in _good:
         check(result, loose)
         nothing_backwards(result)
@@ -162,12 +167,13 @@ def check_once(result: Path, loose: bool) -> None:
 
 
 def nothing_backwards(result: Path) -> None:
-    """No interval of a database ends before it starts, whatever the input said."""
+    """No interval of a database ends before it starts, whatever the input has."""
     for database in [*result.rglob("ascend_pytorch_profiler*.db"), *result.rglob("msprof_*.db")]:
         for (name,) in query(database, "SELECT name FROM sqlite_master WHERE type = 'table'"):
             columns = {row[1] for row in query(database, f"PRAGMA table_info({name})")}
             if {"startNs", "endNs"} <= columns:
-                wrong = query(database, f"SELECT count(*) FROM {name} WHERE CAST(endNs AS INTEGER) < CAST(startNs AS INTEGER)")
+                wrong = query(database,
+                              f"SELECT count(*) FROM {name} WHERE CAST(endNs AS INTEGER) < CAST(startNs AS INTEGER)")
                 assert wrong == [(0,)], f"{name}: {wrong[0][0]} rows end before they start"
 
 
@@ -189,7 +195,7 @@ def same(one: Path, other: Path) -> None:
     assert not different, f"{one} and {other} differ: {different[:6]}"
 
 
-# --- inputs, each made once ------------------------------------------------------------------------------------------
+# --- inputs, each made once ---------------------------------------------------------------------------------
 
 def need(path: Path, how: str) -> Path:
     if not path.exists():
@@ -230,7 +236,8 @@ def good_cann(options: str = "--tasks 200 --memcpy-every 16 --slice-kib 9") -> t
     """A PROF_* directory and its truth."""
     need(GEN_CANN, "make witnesses")
     out, truth = fresh("cann"), fresh("truth")
-    done = subprocess.run([GEN_CANN, *options.split(), "--truth", truth, out], capture_output=True, text=True, check=True)
+    done = subprocess.run([GEN_CANN, *options.split(), "--truth", truth, out], capture_output=True, text=True,
+                          check=True)
     return Path(done.stdout.splitlines()[-1]), truth
 
 
@@ -240,7 +247,8 @@ def good_torch() -> Path:
     prof, truth = good_cann(BESIDE_TORCH)
     out = fresh("torch")
     done = subprocess.run([sys.executable, SIDE / "framework.py", out, "--memory", "--python-stacks", "--prof", prof,
-                           "--prof-truth", truth, "--truth", fresh("truth")], capture_output=True, text=True, check=True)
+                           "--prof-truth", truth, "--truth", fresh("truth")], capture_output=True, text=True,
+                          check=True)
     return Path(done.stdout.splitlines()[-1])
 
 
@@ -259,7 +267,8 @@ def database_copy() -> Path:
     """A result with its database alone."""
     made = next(good_results().glob("*_4000_*"))
     copy = fresh("database") / made.name
-    shutil.copytree(made, copy, ignore=shutil.ignore_patterns("*.csv", "npuscope*", "trace_view.json", "communication*"))
+    shutil.copytree(made, copy,
+                    ignore=shutil.ignore_patterns("*.csv", "npuscope*", "trace_view.json", "communication*"))
     return next(copy.rglob("ascend_pytorch_profiler*.db"))
 
 
@@ -286,7 +295,7 @@ def expect_rows(what: str, got: list[tuple], said: list[tuple], most_lost: int) 
     assert lost <= most_lost, f"{what}: {lost} of {len(said)} rows are missing, {most_lost} were damaged"
 
 
-# --- own sessions ----------------------------------------------------------------------------------------------------
+# --- own sessions -------------------------------------------------------------------------------------------
 
 def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
     data, at = path.read_bytes(), 0
@@ -316,7 +325,8 @@ def change_events(session: Path, change: Callable[[list], None]) -> None:
 
 
 def calls_in(results: list[Path]) -> list[tuple]:
-    return [row for r in results for row in query(database_in(r), "SELECT startNs, endNs, globalTid, type FROM CANN_API")]
+    return [row for r in results
+            for row in query(database_in(r), "SELECT startNs, endNs, globalTid, type FROM CANN_API")]
 
 
 @test
@@ -506,7 +516,7 @@ def session_sizes() -> None:
         assert len(outcome.results) == 2
 
 
-# --- databases -------------------------------------------------------------------------------------------------------
+# --- databases ----------------------------------------------------------------------------------------------
 
 @test
 def database_locked() -> None:
@@ -590,12 +600,14 @@ def database_values() -> None:
     for table, column in (("TASK", "startNs"), ("TASK", "endNs"), ("CANN_API", "startNs"), ("CANN_API", "name"),
                           ("COMPUTE_TASK_INFO", "globalTaskId"), ("STRING_IDS", "value"), ("COMMUNICATION_OP", "endNs"),
                           ("TASK", "streamId"), ("STEP_TIME", "startNs")):
-        for value in ("NULL", "-1", "9223372036854775807", "-9223372036854775808", "1e300", "'text'", "x'00ff'", "9e999",
+        for value in ("NULL", "-1", "9223372036854775807", "-9223372036854775808", "1e300", "'text'", "x'00ff'",
+                      "9e999",
                       "'a\"b,' || char(10) || char(0)", "CAST(x'fffe' AS TEXT)"):
             path = database_copy()
             with sqlite3.connect(path) as db:
                 try:
-                    db.execute(f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) / 2 FROM {table})")
+                    db.execute(f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) / 2 FROM "
+                               f"{table})")
                 except sqlite3.IntegrityError:
                     continue  # an id that SQLite itself refuses
             db.close()
@@ -621,17 +633,18 @@ def database_sizes() -> None:
 
 @test
 def database_with_code() -> None:
-    """Views and triggers of a stranger are not run."""
+    """Views and triggers of a foreign database are not run."""
     path = database_copy()
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE CANN_API RENAME TO other")
-        db.execute("CREATE VIEW CANN_API AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS startNs,"
+        db.execute("CREATE VIEW CANN_API AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i "
+                   "AS startNs,"
                    " i AS endNs, 0 AS type, 0 AS globalTid, i AS connectionId, 0 AS name FROM n")
     db.close()
     survive("a view without end", path, DONE, PARTIAL, FAILED, loose=True)
 
 
-# --- CANN's raw data -------------------------------------------------------------------------------------------------
+# --- CANN's raw data ----------------------------------------------------------------------------------------
 
 def truth_tasks(truth: Path) -> list[tuple]:
     rows = (json.loads(line) for line in truth.read_text().splitlines())
@@ -639,7 +652,8 @@ def truth_tasks(truth: Path) -> list[tuple]:
 
 
 def slices(prof: Path, pattern: str) -> list[Path]:
-    return sorted((p for p in prof.rglob("*.slice_*") if fnmatch.fnmatch(p.name, pattern) and not p.name.endswith(".done")),
+    return sorted((p for p in prof.rglob("*.slice_*") if fnmatch.fnmatch(p.name, pattern)
+                   and not p.name.endswith(".done")),
                   key=lambda p: int(p.name.rsplit("_", 1)[1]))
 
 
@@ -697,7 +711,8 @@ def cann_missing_slice() -> None:
 def cann_cut() -> None:
     """A task log that was cut loses what is behind the cut and nothing else."""
     rng = random.Random(SEED)
-    for kind in ("stars_soc.data.*", "aging.compact.task_track.*", "aging.api_event.data.*", "unaging.additional.hash_dic.*",
+    for kind in ("stars_soc.data.*", "aging.compact.task_track.*", "aging.api_event.data.*",
+                 "unaging.additional.hash_dic.*",
                  "aging.additional.hccl_info.*", "aging.compact.node_basic_info.*"):
         copy = copy_of(good_cann()[0])
         victim = slices(copy, kind)[-1]
@@ -741,9 +756,10 @@ def cann_out_of_order() -> None:
 
 @test
 def cann_foreign() -> None:
-    """Slices of another capture, of another kind, directories and links in the place of files."""
+    """Slices of another capture, of another kind, directories and links instead of files."""
     other = good_cann("--tasks 100 --seed 7 --devices 2")[0]
-    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "aging.compact.task_track.*", "unaging.additional.hash_dic.*"):
+    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "aging.compact.task_track.*",
+                 "unaging.additional.hash_dic.*"):
         copy = copy_of(good_cann()[0])
         shutil.copy(slices(other, kind)[0], slices(copy, kind)[0])
         survive(f"{kind} of another capture", copy, DONE, PARTIAL, loose=True)
@@ -804,7 +820,8 @@ def cann_control_files() -> None:
     prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
     content = [b"", b"{", b"[]", b"null", b"\0" * 100, b'{"clockMonotonicRaw": "-1"}', b"[" * 100000, b"x" * (1 << 20),
                b'{"collectionTimeBegin": 1e999, "clockMonotonicRaw": 18446744073709551616}']
-    for path in (p for p in prof.rglob("*") if p.is_file() and ".slice_" not in p.name and not p.name.endswith(".done")):
+    for path in (p for p in prof.rglob("*") if p.is_file() and ".slice_" not in p.name
+                 and not p.name.endswith(".done")):
         text = path.read_bytes()
         numbers = bytes(rng.choice(b"0123456789") if 48 <= c < 58 and rng.random() < 0.3 else c for c in text)
         for what in (*rng.sample(content, 2), numbers, text[:len(text) // 2], text.replace(b"1", b"9" * 25, 1)):
@@ -824,18 +841,19 @@ def cann_names() -> None:
 def cann_sizes() -> None:
     """Slices of 100 GB of nothing."""
     prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
-    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "unaging.additional.hash_dic.*", "aging.additional.tensor_info.*"):
+    for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "unaging.additional.hash_dic.*",
+                 "aging.additional.tensor_info.*"):
         copy = copy_of(prof)
         os.truncate(slices(copy, kind)[-1], HUGE)
         survive(f"{kind} of 100 GB", copy, DONE, PARTIAL, FAILED, loose=True)
         shutil.rmtree(copy.parent)
 
 
-# --- PyTorch's raw data ----------------------------------------------------------------------------------------------
+# --- PyTorch's raw data -------------------------------------------------------------------------------------
 
 @test
 def torch_damaged() -> None:
-    """Each file of FRAMEWORK cut, with random and extreme bytes, huge, and gone."""
+    """Each file of FRAMEWORK cut, with random and extreme bytes, huge, and missing."""
     rng = random.Random(SEED)
     for path in sorted((good_torch() / "FRAMEWORK").iterdir()):
         for kind in range(5):
@@ -857,14 +875,14 @@ def torch_damaged() -> None:
             shutil.rmtree(copy.parent)
 
 
-# --- traces ----------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------
 
 def trace_copy() -> Path:
     return copy_of(next(good_results().glob("*_4000_*")) / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", "traces")
 
 
 def shown(what: str, path: Path) -> None:
-    """`npuscope show` reads traces: no crash, numbers that are JSON, or a line that says what is wrong."""
+    """`npuscope show` reads traces: no crash, numbers that are JSON, or a line that names what is wrong."""
     for args in (("--json",), ()):
         outcome = run("show", *args, path)
         results = json.loads(outcome.out)["results"] if args else outcome.out
@@ -895,7 +913,8 @@ def trace_damaged() -> None:
 
 @test
 def trace_bombs() -> None:
-    """2 GB in 2 MB of zeros, 200 MB of one text, of spaces and of brackets; and a plain file of 100 GB of nothing."""
+    """2 GB in 2 MB of zeros, 200 MB of one text, of spaces and of brackets;
+    and a plain file of 100 GB of nothing."""
     for what, head, fill in (("zeros", b"", b"\0"), ("a text", b'[{"name": "', b"a"), ("spaces", b"[", b" "),
                              ("depth", b"[", b"[")):
         path = fresh("bomb") / "trace_view.json.gz"
@@ -914,7 +933,7 @@ def trace_bombs() -> None:
         shown("a cut gzip file", path)
 
 
-# --- space, signals, company -----------------------------------------------------------------------------------------
+# --- space, signals, company --------------------------------------------------------------------------------
 
 def inputs() -> list[Path]:
     """One of each kind that can be made here."""
@@ -1071,7 +1090,7 @@ def killed_in_place() -> None:
 
 @test
 def two_at_once() -> None:
-    """Several analyses into one place: each one ends well, and the result is one of theirs, whole."""
+    """Several analyses into one directory: each one ends well, and the result is one of theirs, whole."""
     for path in inputs():
         whole = whole_result(path)
         for _ in range(3):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What we derive from a database of the vendor's profiler is what the vendor derived from it.
 
-The rows of TASK, COMMUNICATION_*, CANN_API and PYTORCH_API of each real capture in NPUSCOPE_REFERENCE_DATA go into our
-derivations; StepTraceTime and CommAnalyzer* of its analysis.db, and CONNECTION_IDS, must come out. The vendor's
-communication files, taken apart into rows, must come out byte by byte.
+The rows of TASK, COMMUNICATION_*, CANN_API and PYTORCH_API of each real capture in NPUSCOPE_REFERENCE_DATA go
+into our derivations; StepTraceTime and CommAnalyzer* of its analysis.db, and CONNECTION_IDS, must come out.
+The vendor's communication files, taken apart into rows, must come out byte by byte.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def links(capture: Capture) -> None:
 
 
 def nothing(capture: Capture) -> None:
-    """Level 0 tells of collectives that they were there, and no more: there are no numbers to make from it."""
+    """Level 0 has of collectives only that they were there: there are no numbers to make from it."""
     assert capture.derive("comm_time", "comm_bandwidth", "comm_matrix") == []
 
 
@@ -205,7 +205,7 @@ def matrix(capture: Capture) -> None:
 
 
 def whole_json(capture: Capture) -> None:
-    """CommAnalyzer* as JSON says what its rows say (J4)."""
+    """CommAnalyzer* as JSON has what its rows have (J4)."""
     lines = []
     for table, name in (("CommAnalyzerTime", "comm_time"), ("CommAnalyzerBandwidth", "comm_bandwidth"),
                         ("CommAnalyzerMatrix", "comm_matrix")):
@@ -279,7 +279,8 @@ def same_bytes(folder: Path) -> None:
 
 
 def any_order() -> None:
-    """Bandwidth rows find their collective wherever they stand in their table, and those of none are left out."""
+    """Bandwidth rows find their collective wherever they stand in their
+    table, and those of none are left out."""
     chance = random.Random(7)
     times, bandwidths = [], []
     for number in range(3000):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `npuscope show` says of real captures is what their rows say.
+"""What `npuscope show` prints of real captures is what their rows have.
 
-The databases and traces of NPUSCOPE_REFERENCE_DATA are read twice: by `show --json`, and here with SQL or as plain JSON. So are
-raw data that tests/cannraw makes, whose truth is known.
+The databases and traces of NPUSCOPE_REFERENCE_DATA are read twice: by `show --json`, and here with SQL or as
+plain JSON. So are raw data that tests/cannraw makes, whose truth is known.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Totals:
 
 
 class Idle:
-    """Gaps in the work of one device, told by whose fault they are."""
+    """Gaps in the work of one device, distinguished by their cause."""
 
     def __init__(self, work: list[tuple[int, int, Optional[int]]]) -> None:
         work.sort(key=lambda item: item[:2])
@@ -116,7 +116,7 @@ def check_ranks(document: Document, collectives: list[dict[str, Span]]) -> None:
         near(row["wait_us"], sum(max(s) - s[i] for s in starts.values()), f"rank {i} waits")
 
 
-# ---- databases ------------------------------------------------------------------------------------------------------
+# ---- databases ---------------------------------------------------------------------------------------------
 
 class Database:
     """The rows of one database."""
@@ -140,7 +140,8 @@ class Database:
         return self.db.execute(query).fetchone()[0]
 
     def check_counts(self, capture: Document) -> None:
-        for key, table in (("device_tasks", "TASK"), ("kernels", "COMPUTE_TASK_INFO"), ("collectives", "COMMUNICATION_OP"),
+        for key, table in (("device_tasks", "TASK"), ("kernels", "COMPUTE_TASK_INFO"),
+                           ("collectives", "COMMUNICATION_OP"),
                            ("cann_calls", "CANN_API"), ("steps", "STEP_TIME")):
             assert capture[key] == self.one(f"SELECT count(*) FROM {table}"), key
         assert capture["torch_operators"] == self.one("SELECT count(*) FROM PYTORCH_API WHERE type = 50001")
@@ -148,7 +149,8 @@ class Database:
 
     def check_operators(self, section: Document) -> None:
         totals = Totals()
-        for name, kind, core, ns in self.db.execute("SELECT c.name, c.opType, c.taskType, t.endNs - t.startNs FROM TASK t "
+        for name, kind, core, ns in self.db.execute("SELECT c.name, c.opType, c.taskType, t.endNs - t.startNs FROM "
+                                                    "TASK t "
                                                     "JOIN COMPUTE_TASK_INFO c USING (globalTaskId)"):
             kind, core = self.strings[kind], self.strings[core]
             totals.add((self.strings[name] if kind == "N/A" else kind, core), ns)
@@ -170,7 +172,8 @@ class Database:
     def check_idle(self, section: Document) -> None:
         returned = dict(self.db.execute("SELECT connectionId, endNs FROM CANN_API"))
         tasks = self.db.execute(
-            "SELECT startNs, endNs, connectionId FROM TASK WHERE globalTaskId IN (SELECT globalTaskId FROM COMPUTE_TASK_INFO) "
+            "SELECT startNs, endNs, connectionId FROM TASK WHERE globalTaskId IN (SELECT globalTaskId FROM "
+            "COMPUTE_TASK_INFO) "
             "OR globalTaskId IN (SELECT globalTaskId FROM COMMUNICATION_TASK_INFO) "
             "OR taskType IN (SELECT id FROM STRING_IDS WHERE value = 'MEMCPY_ASYNC') "
             "UNION ALL SELECT startNs, endNs, connectionId FROM COMMUNICATION_OP").fetchall()
@@ -179,7 +182,8 @@ class Database:
 
     def check_memory(self, section: Document) -> None:
         rows = {row["component"]: row for row in section["rows"]}
-        for component, count, most in self.db.execute("SELECT component, count(*), max(totalReserved) FROM MEMORY_RECORD "
+        for component, count, most in self.db.execute("SELECT component, count(*), max(totalReserved) FROM "
+                                                      "MEMORY_RECORD "
                                                       "GROUP BY component"):
             row = rows[self.strings[component]]
             assert row["records"] == count
@@ -222,7 +226,7 @@ def test_databases(level: Path) -> None:
         assert before == after, "show changed its input"
 
 
-# ---- traces ---------------------------------------------------------------------------------------------------------
+# ---- traces ------------------------------------------------------------------------------------------------
 
 def ns_of(text: Any) -> int:
     """Us with decimals as ns."""
@@ -306,7 +310,8 @@ def test_traces(level: Path) -> None:
 
 
 def test_text(data: Path) -> None:
-    """The tables are plain lines without control characters, as wide as the option says nothing else, and chosen by --only."""
+    """The tables are plain lines without control characters, as wide as the
+    option's default, and chosen by --only."""
     with tempfile.TemporaryDirectory() as folder:
         source = next(iter(sorted((data / "text" / "level1").rglob("trace_view.json"))))
         events = json.loads(source.read_text())
@@ -323,7 +328,8 @@ def test_text(data: Path) -> None:
             assert re.search(f"^{title}", text, re.M), f"no table {title}"
         table = text[text.index("CANN calls, by time"):].split("\n")
         assert set(table[2]) == {"-", " "} and table[6].startswith("... and "), table[:7]
-        only = subprocess.run([NPUSCOPE, "show", "--only", "apis,steps", path], capture_output=True, check=True).stdout.decode()
+        only = subprocess.run([NPUSCOPE, "show", "--only", "apis,steps", path], capture_output=True,
+                              check=True).stdout.decode()
         assert "CANN calls" in only and "steps, slowest" in only and "overview" not in only
         for wrong in (["--only", "nonsense", path], ["--top", "0", path], []):
             assert subprocess.run([NPUSCOPE, "show", *wrong], capture_output=True, check=False).returncode == 2
@@ -331,13 +337,14 @@ def test_text(data: Path) -> None:
             (Path(folder) / "empty").mkdir(exist_ok=True)
             done = subprocess.run([NPUSCOPE, "show", missing], capture_output=True, check=False)
             assert done.returncode == 1 and done.stderr, missing
-        assert sorted(entry.name for entry in Path(folder).iterdir()) == ["empty", "trace_view.json"], "files were written"
+        assert sorted(entry.name for entry in Path(folder).iterdir()) == ["empty", "trace_view.json"], \
+            "files were written"
 
 
-# ---- raw data with known content --------------------------------------------------------------------------------------
+# ---- raw data with known content ---------------------------------------------------------------------------
 
 def test_generated(*options: str) -> None:
-    """What gen-cann's truth says of operators, calls and collectives."""
+    """What gen-cann's truth has of operators, calls and collectives."""
     if not GENERATOR.exists():
         raise Skip(f"no {GENERATOR}: make witnesses")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""All results of fixed inputs are byte for byte what tests/golden/expected.txt says; and what would change them is found.
+"""All results of fixed inputs are byte for byte as in
+tests/golden/expected.txt, and changes to them are detected.
 
     test_golden.py [WORD...]     only cases whose name holds a WORD
 """
@@ -45,7 +46,7 @@ def as_expected(name: str, found: Future[golden.Files], known: dict[str, golden.
 
 
 def no_other_cases(known: dict[str, golden.Files]) -> None:
-    """Nothing is expected of cases that are no more, and names of cases are told apart in file names."""
+    """Nothing is expected of cases that are no more, and names of cases are distinct in file names."""
     names = [case.name for case in golden.CASES]
     assert set(known) == set(names), f"GOLDEN=update: {set(known) ^ set(names)}"
     assert len({golden.folder_name(name) for name in names}) == len(names)
@@ -54,9 +55,11 @@ def no_other_cases(known: dict[str, golden.Files]) -> None:
 def differences_are_found() -> None:
     """Of contents, rows, names and inputs."""
     file = golden.File
-    want = {"input .": file("1"), "text a.csv": file("2"), "text,db a.csv": file("2"), "db x.db": file("3", "TASK=5 B=1")}
+    want = {"input .": file("1"), "text a.csv": file("2"), "text,db a.csv": file("2"),
+            "db x.db": file("3", "TASK=5 B=1")}
     assert not golden.differences(want, dict(want))
-    for changed, told in (({"text a.csv": file("9")}, "differs: text a.csv"), ({"db x.db": file("4", "TASK=4 B=1")}, "TASK 5 -> 4"),
+    for changed, told in (({"text a.csv": file("9")}, "differs: text a.csv"),
+                          ({"db x.db": file("4", "TASK=4 B=1")}, "TASK 5 -> 4"),
                           ({"db x.db": file("4", "B=1")}, "TASK 5 -> 0"), ({"folded f": file("7")}, "new: folded f"),
                           ({"input .": file("8")}, "input")):
         (said,) = golden.differences(want, {**want, **changed})
@@ -97,13 +100,14 @@ def databases_are_told_apart() -> None:
     others = [made + "INSERT INTO T VALUES(1,'x'),(2,'z');", made + "INSERT INTO T VALUES(1,'x'),('2','y');",
               made + "INSERT INTO T VALUES(1,'x'),(2.0,'y');", made + "INSERT INTO T VALUES(1,'x'),(2,x'79');",
               made + "INSERT INTO T VALUES(2,'y'),(1,'x');", made + "INSERT INTO T VALUES(1,'x');",
-              "CREATE TABLE T (b,a);" + rows, made + rows + "CREATE INDEX I ON T (a);", made + rows + "PRAGMA user_version=3;"]
+              "CREATE TABLE T (b,a);" + rows, made + rows + "CREATE INDEX I ON T (a);",
+              made + rows + "PRAGMA user_version=3;"]
     for other in others:
         assert dumped(other) != one, other
 
 
 def kept_results_are_compared() -> None:
-    """The first line that differs is shown, of a long one the place."""
+    """The first line that differs is shown, of a long one the offset."""
     with tempfile.TemporaryDirectory() as folder:
         old, new = Path(folder) / "old", Path(folder) / "new"
         for root, text in ((old, "same\nab" + "x" * 5000 + "cd\n"), (new, "same\nab" + "x" * 5000 + "ef\n")):
@@ -120,7 +124,8 @@ def main() -> int:
     """Entry point."""
     tests, words, known = Tests(), sys.argv[1:], golden.expected()
     cases = [case for case in golden.CASES if not words or any(word in case.name for word in words)]
-    with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, \
+            ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for test in (differences_are_found, expected_reads_back, databases_are_told_apart, kept_results_are_compared):
             tests.run(test.__name__, test)
         tests.run("no_other_cases", lambda: no_other_cases(known))

@@ -43,7 +43,8 @@ def roots() -> list[Path]:
 
 SESSIONS = ROOT / "build" / "bench" / "gen_session"
 GENERATED = [
-    test_results.Case("torch", "--tasks 300 --memcpy-every 9 --aicpu-every 11 --pmu", "--task-queue --memory --python-stacks --gc --steps 3", ""),
+    test_results.Case("torch", "--tasks 300 --memcpy-every 9 --aicpu-every 11 --pmu",
+                      "--task-queue --memory --python-stacks --gc --steps 3", ""),
     test_results.Case("msprof", "--tasks 200 --mstx-every 9 --aicpu-every 9 --model 5 --step-trace"),
     test_results.Case("counters", "--tasks 200", side="--version2"),
 ]
@@ -61,7 +62,8 @@ def generate(where: Path) -> list[Path]:
 
 
 def session(where: Path) -> list[Path]:
-    """Results of a generated session of ours: of a rank, and of the whole host, where nothing runs on a device."""
+    """Results of a generated session of ours: of a rank, and of the whole
+    host, where nothing runs on a device."""
     source, out = where / "session", where / "of_session"
     test_results.run(SESSIONS, source, 300, "more")
     told = json.loads((source / "session.json").read_text())
@@ -101,7 +103,7 @@ def all_but(ident: str) -> list[str]:
 
 
 def damage(folder: Path, scratch: Path, generation: str, mutation: Mutation, tried: set[tuple[str, str]]) -> None:
-    """Apply one fault to a fresh copy; the check that it breaks must say so."""
+    """Apply one fault to a fresh copy; the check that it breaks must report it."""
     copy = fresh(folder, scratch, generation)
     mutation.apply(copy)
     tried.add(mutation[:2])
@@ -122,7 +124,8 @@ def main() -> int:
             folders = generate(Path(scratch))
         if not folders:
             def nothing() -> None:
-                raise Skip(f"neither {' nor '.join(VARIABLES)} names a result, and none can be made: make all witnesses")
+                raise Skip(f"neither {' nor '.join(VARIABLES)} names a result, and none can be made: make all "
+                           "witnesses")
             tests.run("mutations", nothing)
             return tests.finish()
         tried: set[tuple[str, str]] = set()

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where uprobes are put, over all functions of real libraries, held against a disassembler that shares nothing with it.
+"""Where uprobes are put, over all functions of real libraries, held against a
+disassembler that shares nothing with it.
 
-Witness: llvm-objdump's text. Of each function that is probed behind its start: an instruction begins there that the kernel
-emulates; nothing before it leaves the block or writes an argument, and of a call nothing moves the stack pointer or the
-return address; and no branch of the whole file, .cold parts included, leads behind the function's start and up to there.
+Witness: llvm-objdump's text. Of each function that is probed behind its start: an instruction begins there
+that the kernel emulates; nothing before it leaves the block or writes an argument, and of a call nothing
+moves the stack pointer or the return address; and no branch of the whole file, .cold parts included, leads
+behind the function's start and up to there.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from typing import NamedTuple
 from harness import ROOT, Skip, Tests
 
 SURVEY = ROOT / "build/tests/probe_survey"
-# None with tables among its code, which an independent disassembler takes for branches, as those of libcrypto.
+# None with tables among its code, which an independent disassembler
+# takes for branches, as those of libcrypto.
 LIBRARIES = ("libc.so.6", "libstdc++.so.6", "libsqlite3.so.0", "libpython3.11.so.1.0")
 FOLDERS = {"x86": ("/usr/lib/x86_64-linux-gnu",),
            "arm64": ("/usr/aarch64-linux-gnu/lib", "/usr/lib/aarch64-linux-gnu",
@@ -86,7 +89,8 @@ class X86:
     """AT&T syntax: the last operand is written."""
 
     ARGUMENTS = re.compile(r"%(?:[re]?(?:di|si|dx|cx)|[dc][lh]|dil|sil|r[89][dwb]?)$")
-    READS_ALONE = ("cmp", "test", "push", "ucomi", "comi", "bt", "nop", "endbr", "vucomi", "vcomi", "ptest", "vptest", "prefetch")
+    READS_ALONE = ("cmp", "test", "push", "ucomi", "comi", "bt", "nop", "endbr", "vucomi", "vcomi", "ptest", "vptest",
+                   "prefetch")
 
     @staticmethod
     def emulated(mnemonic: str, operands: str) -> bool:
@@ -135,7 +139,8 @@ class Arm64:
     @staticmethod
     def leaves(mnemonic: str) -> bool:
         """Is it not followed by the next instruction?"""
-        return mnemonic in ("b", "bl", "br", "blr", "ret", "svc", "brk", "hlt", "udf", "cbz", "cbnz", "tbz", "tbnz") or \
+        return mnemonic in ("b", "bl", "br", "blr", "ret", "svc", "brk", "hlt", "udf", "cbz", "cbnz", "tbz",
+                            "tbnz") or \
             mnemonic.startswith(("b.", "bra", "blra", "reta", "eret"))
 
     @classmethod
@@ -226,7 +231,8 @@ def doctor(where: Path, *options: str) -> tuple[int, str]:
     """Where the C++ function is probed, and why there."""
     library_path = where / "libascend_hal.so"
     (where / "submits.cc").write_text(SUBMITS)
-    subprocess.run(["g++", "-O2", "-fPIC", "-shared", *options, str(where / "submits.cc"), "-o", str(library_path)], check=True)
+    subprocess.run(["g++", "-O2", "-fPIC", "-shared", *options, str(where / "submits.cc"), "-o", str(library_path)],
+                   check=True)
     rows = subprocess.run([str(ROOT / "build/npuscope"), "doctor", "--probes", str(library_path)], capture_output=True,
                           check=True, text=True).stdout.splitlines()
     assert len(rows) == 2 and rows[1].startswith("halSqTaskSend\t"), rows

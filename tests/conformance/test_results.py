@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Analyse generated captures of every kind and hold all results to the formats' invariants.
 
-Each result is checked by tools/conformance/check, in both generations of names, and its text is compared with its
-databases by a reader of its own. NPUSCOPE names a program to use instead, NPS_BUILD another build directory.
-Arguments choose captures by name.
+Each result is checked by tools/conformance/check, in both generations of names, and its text is compared with
+its databases by a reader of its own. NPUSCOPE names a program to use instead, NPS_BUILD another build
+directory. Arguments choose captures by name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ NONE = 0xFFFFFFFF
 SLICE_ROWS = 1_000_000
 # what a database without a task does not have: Insight shows empty lanes for them
 NO_TASKS = """
-CREATE TEMP TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId, taskId, modelId);
+CREATE TEMP TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,
+                        taskId, modelId);
 CREATE TEMP TABLE COMPUTE_TASK_INFO (globalTaskId, name);
 CREATE TEMP TABLE COMMUNICATION_TASK_INFO (globalTaskId, opId, srcRank, dstRank, size);
 CREATE TEMP TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
@@ -67,7 +68,8 @@ CASES = [
     Case("framework", "--tasks 1200", "--task-queue --memory --python-stacks --gc --mstx"),
     Case("framework, no queue", "--tasks 900 --threads 2", ""),
     Case("framework, one thread", "--tasks 900 --threads 1 --level 1 --pmu", "--threads 1 --steps 1 --memory"),
-    Case("framework, steps", "--tasks 2500 --threads 2 --memcpy-every 9 --mstx-every 11", "--steps 6 --task-queue --gc"),
+    Case("framework, steps", "--tasks 2500 --threads 2 --memcpy-every 9 --mstx-every 11",
+         "--steps 6 --task-queue --gc"),
     Case("framework, level 0", "--tasks 900 --level 0", "--task-queue --steps 3 --memory"),
     Case("framework, nasty", "--tasks 700 --nasty-names --shapes",
          "--nasty --task-queue --memory --python-stacks --gc --mstx"),
@@ -77,7 +79,7 @@ CASES = [
 ]
 
 
-# --- captures and results ---------------------------------------------------------------------------------------------
+# --- captures and results -----------------------------------------------------------------------------------
 
 def run(*command: object, allowed: tuple[int, ...] = (0,)) -> str:
     """What a command prints; one that fails is a failed test."""
@@ -106,7 +108,7 @@ def capture(case: Case, where: Path) -> Path:
 
 
 def analyse(source: Path, target: Path, generation: str, formats: str = "text,db,perfetto,folded") -> Path:
-    """The result's folder; something in nasty captures cannot be read, which the exit status tells."""
+    """The result's folder; something in nasty captures cannot be read, which the exit status reports."""
     run(PROGRAM, "analyze", "--compat", generation, "--export", formats, "-o", target, source, allowed=(0, 3))
     results = [path for path in target.iterdir() if path.is_dir()]
     assert len(results) == 1, f"{len(results)} results"
@@ -129,7 +131,8 @@ class Result:
         trace = next(self.out.glob("msprof_*.json" if self.prof else "trace_view.json"))
         self.events: list[dict[str, Any]] = json.loads(trace.read_text(encoding="utf-8"))
         self.process = {one["pid"]: one["args"]["name"] for one in self.events if one["name"] == "process_name"}
-        self.lane = {(one["pid"], one["tid"]): one["args"]["name"] for one in self.events if one["name"] == "thread_name"}
+        self.lane = {(one["pid"], one["tid"]): one["args"]["name"] for one in self.events
+                     if one["name"] == "thread_name"}
 
     def tables(self) -> set[str]:
         """Tables of the database."""
@@ -174,7 +177,7 @@ def same(what: str, text: Iterable[Any], db: Iterable[Any]) -> int:
     return sum(left.values())
 
 
-# --- text against database --------------------------------------------------------------------------------------------
+# --- text against database ----------------------------------------------------------------------------------
 
 def tasks(result: Result) -> int:
     """Ascend Hardware and TASK; entries of graphs, whose parts are there, too, are in the database only."""
@@ -192,7 +195,8 @@ def calls(result: Result) -> int:
     if not text:
         return 0
     return same("calls", text, ((tid, level, plain(name), link, start, end) for tid, level, name, link, start, end
-                                in result.db.execute("SELECT globalTid & 4294967295, e.name, s.value, connectionId, startNs, endNs"
+                                in result.db.execute("SELECT globalTid & 4294967295, e.name, s.value, connectionId, "
+                                                     "startNs, endNs"
                                                      " FROM CANN_API a JOIN STRING_IDS s ON s.id = a.name"
                                                      " JOIN ENUM_API_TYPE e ON e.id = a.type")))
 
@@ -204,7 +208,8 @@ def kernels(result: Result) -> int:
         ("Name", "Start Time(us)", "Duration(us)")
     text = [(plain(row[columns[0]]), ns(row[columns[1]]), ns(row[columns[2]])) for row in rows]
     db = [(plain(name), start, end - start) for name, start, end in result.db.execute(
-        "SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId) JOIN STRING_IDS ON id = c.name"
+        "SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId) JOIN STRING_IDS ON id = "
+        "c.name"
         " UNION ALL SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName")]
     return same("kernels", text, db)
 
@@ -217,7 +222,8 @@ def collectives(result: Result) -> int:
     count = same("collectives", ((one["name"], *span(one)) for one in told), result.db.execute(
         "SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName"))
     if planes:
-        same("tasks of collectives", ((one["args"]["src rank"], one["args"]["dst rank"], one["args"]["size(Byte)"], *span(one))
+        same("tasks of collectives",
+             ((one["args"]["src rank"], one["args"]["dst rank"], one["args"]["size(Byte)"], *span(one))
                                       for one in planes),
              result.db.execute("SELECT srcRank, dstRank, size, startNs, endNs FROM COMMUNICATION_TASK_INFO"
                                " JOIN TASK USING (globalTaskId)"))
@@ -240,12 +246,14 @@ def steps(result: Result) -> int:
              ((str(row[0]) if keyed else "", str(row[keyed] or ""), *(round(value * 1000) for value in row[keyed + 1:]))
               for row in query))
     marks = [one for one in result.slices("Python") if one["name"].startswith("ProfilerStep#")]
-    db = result.db.execute("SELECT id, startNs, endNs FROM STEP_TIME").fetchall() if "STEP_TIME" in result.tables() else []
+    db = result.db.execute("SELECT id, startNs, endNs FROM STEP_TIME").fetchall() if "STEP_TIME" in result.tables() \
+        else []
     return same("step marks", ((int(one["name"][13:]), *span(one)) for one in marks), db)
 
 
 def framework(result: Result) -> int:
-    """Slices of Python against PYTORCH_API; generation A leaves an enqueued operator's name out of the text."""
+    """Slices of Python against PYTORCH_API; generation A leaves an
+    enqueued operator's name out of the text."""
     if "PYTORCH_API" not in result.tables():
         return 0
     kind = {"cpu_op": 50001, "enqueue": 50002, "dequeue": 50002, "python_function": 50003}
@@ -263,7 +271,8 @@ def memory(result: Result) -> int:
     count = 0
     rows = result.csv("memory_record")
     if rows and not result.prof:
-        count += same("records of memory", ((row["Component"], ns(row["Timestamp(us)"]), round(float(row["Total Allocated(MB)"]) * 2 ** 20))
+        count += same("records of memory",
+                      ((row["Component"], ns(row["Timestamp(us)"]), round(float(row["Total Allocated(MB)"]) * 2 ** 20))
                                             for row in rows if row["Total Allocated(MB)"]),
                       result.db.execute("SELECT value, timestamp, totalAllocated FROM MEMORY_RECORD"
                                         " JOIN STRING_IDS ON id = component"))
@@ -272,7 +281,8 @@ def memory(result: Result) -> int:
         count += same("memory of operators", ((ns(row["Allocation Time(us)"]), round(float(row["Size(KB)"]) * 1024),
                                                ns(row["Duration(us)"]) if row["Duration(us)"] else None) for row in rows
                                               if not row["Name"].startswith("cann::")),
-                      result.db.execute("SELECT allocationTime, size, duration FROM OP_MEMORY WHERE streamPtr IS NOT NULL"))
+                      result.db.execute("SELECT allocationTime, size, duration FROM OP_MEMORY WHERE streamPtr IS NOT "
+                                        "NULL"))
     return count
 
 
@@ -282,7 +292,8 @@ def communication(result: Result) -> int:
     if not path.exists() or result.analysis is None:
         return 0
     times, links, widths = [], [], []
-    fields = ("Start Timestamp(us)", "Elapse Time(ms)", "Transit Time(ms)", "Wait Time(ms)", "Synchronization Time(ms)", "Idle Time(ms)")
+    fields = ("Start Timestamp(us)", "Elapse Time(ms)", "Transit Time(ms)", "Wait Time(ms)", "Synchronization Time(ms)",
+              "Idle Time(ms)")
     for step, kind, name, value in _entries(path):
         op, _, group = name.partition("@")
         times.append((step, kind, op, group, *(round(value["Communication Time Info"][field], 6) for field in fields)))
@@ -321,9 +332,11 @@ def _entries(path: Path) -> Iterable[tuple[str, str, str, Any]]:
                     yield step, kind, name, value
 
 
-COUNTERS = {"AI Core Freq": "AICORE_FREQ", "HBM": "HBM", "DDR": "DDR", "LLC": "LLC", "QoS": "QOS", "CPU Usage": "CPU_USAGE",
+COUNTERS = {"AI Core Freq": "AICORE_FREQ", "HBM": "HBM", "DDR": "DDR", "LLC": "LLC", "QoS": "QOS",
+            "CPU Usage": "CPU_USAGE",
             "Memory Usage": "HOST_MEM_USAGE", "Network Usage": "HOST_NETWORK_USAGE", "Disk Usage": "HOST_DISK_USAGE",
-            "HCCS": "HCCS", "PCIe": "PCIE", "NPU MEM": "NPU_MEM", "Acc PMU": "ACC_PMU", "Stars Soc Info": "SOC_BANDWIDTH_LEVEL"}
+            "HCCS": "HCCS", "PCIe": "PCIE", "NPU MEM": "NPU_MEM", "Acc PMU": "ACC_PMU",
+            "Stars Soc Info": "SOC_BANDWIDTH_LEVEL"}
 
 
 def counters(result: Result) -> int:
@@ -333,9 +346,11 @@ def counters(result: Result) -> int:
         if one["ph"] == "C":
             moments.setdefault(result.process[one["pid"]], set()).add(ns(one["ts"]))
     for layer, table in COUNTERS.items():
-        db = {when for when, in result.db.execute(f"SELECT timestampNs FROM {table}")} if table in result.tables() else set()
+        db = {when for when, in result.db.execute(f"SELECT timestampNs FROM {table}")} if table in result.tables() \
+            else set()
         told = moments.get(layer, set())
-        if layer == "AI Core Freq":             # traces end the last frequency with the session, older ones in whole us
+        # traces end the last frequency with the session, older ones in whole us
+        if layer == "AI Core Freq":
             end = result.db.execute("SELECT endTimeNs FROM SESSION_TIME_INFO").fetchone()[0]
             told -= {end, end // 1000 * 1000} - db
         assert told == db, f"{layer}: only in the text {sorted(told - db)[:3]}, only in {table} {sorted(db - told)[:3]}"
@@ -343,18 +358,20 @@ def counters(result: Result) -> int:
 
 
 def marks(result: Result) -> int:
-    """MSTX_EVENTS against the host's marks; generation and domain decide on lanes, so only times are compared."""
+    """MSTX_EVENTS against the host's marks; generation and domain decide
+    on lanes, so only times are compared."""
     if "MSTX_EVENTS" not in result.tables():
         return 0
     text = [span(one) for one in result.events if one["ph"] == "X" and "event_type" in one.get("args", {})]
     return same("marks", text, result.db.execute("SELECT startNs, endNs FROM MSTX_EVENTS"))
 
 
-COMPARISONS: list[Callable[[Result], int]] = [tasks, calls, kernels, collectives, steps, framework, memory, communication,
+COMPARISONS: list[Callable[[Result], int]] = [tasks, calls, kernels, collectives, steps, framework, memory,
+                                              communication,
                                               counters, marks]
 
 
-# --- arrows -----------------------------------------------------------------------------------------------------------
+# --- arrows -------------------------------------------------------------------------------------------------
 
 def arrows(result: Result, truth: Path) -> None:
     """From the innermost forward operator in the trace; the database has a pair of rows for each arrow."""
@@ -369,15 +386,17 @@ def arrows(result: Result, truth: Path) -> None:
     same("arrows", right, ((ident, start, ends["f"].get(ident)) for ident, start in ends["s"].items()))
 
 
-# --- slices -----------------------------------------------------------------------------------------------------------
+# --- slices -------------------------------------------------------------------------------------------------
 
 def slices(where: Path) -> None:
-    """More rows than a file of msprof may have: slices that count from 0, all with a header, none too long."""
+    """More rows than a file of msprof may have: slices that count
+    from 0, all with a header, none too long."""
     run(GENERATOR, "--tasks", SLICE_ROWS + 1000, "--level", 0, "--comm-every", 0, where)
     target = analyse(next(where.glob("PROF_*")), where / "out", "b", "text")
     for stem in ("op_summary", "task_time"):
         paths = sorted((target / "mindstudio_profiler_output").glob(f"{stem}_*.csv"))
-        assert [re.sub(r"_\d{14}", "", path.name) for path in paths] == [f"{stem}_slice_0.csv", f"{stem}_slice_1.csv"], paths
+        assert [re.sub(r"_\d{14}", "", path.name) for path in paths] == [f"{stem}_slice_0.csv",
+                                                                         f"{stem}_slice_1.csv"], paths
         heads, counts, last = set(), [], 0
         for path in paths:
             with open(path, encoding="utf-8", newline="") as file:
@@ -391,7 +410,8 @@ def slices(where: Path) -> None:
 
 
 def planes(where: Path) -> None:
-    """Plane tasks for which a trace has no lane, and operators outside of steps: the checker has nothing against it."""
+    """Plane tasks for which a trace has no lane, and operators outside of
+    steps: the checker has nothing against it."""
     source = capture(Case("planes", "--tasks 900", "--steps 4"), where)
     for path in source.rglob("*hccl_info*[0-9]"):
         data = bytearray(path.read_bytes())
@@ -410,22 +430,24 @@ def planes(where: Path) -> None:
 
 
 def mindspore(where: Path) -> None:
-    """A directory that MindSpore named gets its database, not that of PyTorch, and the next analysis reads it."""
+    """A directory that MindSpore named gets its database, not that of
+    PyTorch, and the next analysis reads it."""
     source = capture(Case("mindspore", "--tasks 300", "--steps 2"), where)
     [source] = source.glob("*_ascend_pt")
     named = source.rename(where / source.name.replace("_ascend_pt", "_ascend_ms"))
     result = analyse(named, where / "out", "b", "text,db")
     assert result.name == named.name, result
     names = [path.name for path in result.rglob("*profiler*.db")]
-    assert names == ["ascend_mindspore_profiler.db"] or re.fullmatch(r"ascend_mindspore_profiler_[1-9]\d*\.db", names[0]), names
+    assert names == ["ascend_mindspore_profiler.db"] or \
+        re.fullmatch(r"ascend_mindspore_profiler_[1-9]\d*\.db", names[0]), names
     again = analyse(result / "ASCEND_PROFILER_OUTPUT" / names[0], where / "again", "b", "db")
     assert [path.name for path in again.rglob("*profiler*.db")] == names, again
 
 
-# --- the tests --------------------------------------------------------------------------------------------------------
+# --- the tests ----------------------------------------------------------------------------------------------
 
 def conforming(case: Case, generation: str, result: Path) -> None:
-    """The checker's word on a result, and what its text and databases say of each other."""
+    """The checker's word on a result, and a comparison of its text and databases."""
     # the generator's system calls of a thread overlap each other
     ignored = ["--ignore", "V8"] if case.side is not None else []
     done = execute("tools/conformance/check", result, "--generation", generation.upper(), *ignored)
@@ -466,7 +488,8 @@ def main() -> int:
             truth = where / "torch.jsonl"
             if made and truth.exists() and "nasty" not in case.name:
                 tests.run(f"{case.name}: arrows", lambda: arrows(Result(next((where / "b").iterdir())), truth))
-    if SOAK if not sys.argv[1:] else "slices" in sys.argv[1:]:  # build/tests/test_export_csv counts the rows of slices, too
+    # build/tests/test_export_csv counts the rows of slices, too
+    if SOAK if not sys.argv[1:] else "slices" in sys.argv[1:]:
         with tempfile.TemporaryDirectory(prefix="results-") as folder:
             tests.run("slices", lambda: slices(Path(folder)))
     for test in (planes, mindspore):

@@ -66,7 +66,7 @@ def exchanged(db: sqlite3.Connection) -> bool:
 
 
 def right_columns(db: sqlite3.Connection, table: str, names: list[str]) -> list[str]:
-    """The columns that hold what NAMES say."""
+    """The columns that NAMES name."""
     other = {"inputShapes": "inputDtypes", "inputDtypes": "inputShapes"}
     return [other.get(name, name) for name in names] if table == "PYTORCH_API" and exchanged(db) else names
 
@@ -76,7 +76,7 @@ def opened(path: Path) -> sqlite3.Connection:
 
 
 def convert(database: Path, out: Path, generation: str = "") -> str:
-    """Import DATABASE, export it into OUT; what was said on the way."""
+    """Import DATABASE, export it into OUT; the messages on the way."""
     out.mkdir()
     command = [str(CONVERT), "--convert", str(database), str(out), *([generation] if generation else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -119,7 +119,8 @@ def compare_generations(before: Path, after: Path) -> None:
         elif table == "STRING_IDS":
             assert set(rows(old, table)) <= set(rows(new, table)), "texts are missing"
         elif not table.startswith("ENUM_"):
-            assert rows(old, table, right_columns(old, table, shared)) == rows(new, table, shared), f"{table}: other values"
+            assert rows(old, table, right_columns(old, table, shared)) == rows(new, table, shared), \
+                f"{table}: other values"
     numbers = [list(db.execute(f"SELECT {a}, {b} FROM COMPUTE_TASK_INFO"))
                for db, a, b in ((old, "blockDim", "mixBlockDim"), (new, "blockNum", "mixBlockNum"))]
     assert numbers[0] == numbers[1], "numbers of blocks differ"

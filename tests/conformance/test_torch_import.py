@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Import generated data of the PyTorch profiler and hold every row against the generator's truth file.
 
-The importer is run through tests/torch_dump.c, which is built here. NPS_TORCH_DUMP names a program to use instead,
-NPS_BUILD another build directory.
+The importer is run through tests/torch_dump.c, which is built here. NPS_TORCH_DUMP names a program to use
+instead, NPS_BUILD another build directory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FILES = {"torch.op_range", "torch.op_mark", "torch.memory_usage", "torch.python_
 TYPED = FILES - {"torch.python_tracer_func", "torch.gc_record"}
 
 
-# --- programs -----------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 @functools.cache
 def dump_program() -> Path:
@@ -80,7 +80,7 @@ def dump(result: Path, *options: str) -> Tables:
     return tables_of(done.stdout.decode("utf-8").split("\n")[:-1], "table")
 
 
-# --- comparison ---------------------------------------------------------------------------------------------------
+# --- comparison ---------------------------------------------------------------------------------------------
 
 def same(what: str, got: object, said: object) -> None:
     if isinstance(got, list) and isinstance(said, list):
@@ -109,7 +109,7 @@ def tid(row: Row) -> int:
 
 
 class Comparison:
-    """What was read, and what a truth file says."""
+    """What was read, and what a truth file has."""
 
     def __init__(self, got: Tables, said: Tables) -> None:
         self.got, self.said = got, said
@@ -157,7 +157,7 @@ class Comparison:
                   for side in ("enqueue", "dequeue") for row in self.said[side]))
 
     def links(self) -> None:
-        """Both sides of the queue, and forward and backward, share a connection."""
+        """Both ends of the queue, and forward and backward, share a connection."""
         by_id: dict[int, list[int]] = defaultdict(list)
         for row in self.got["link"]:
             by_id[row["id"]].append(row["connection"])
@@ -229,7 +229,7 @@ class Comparison:
         same("losses", {row["what"]: row["count"] for row in self.got["lost"]}, lost if nasty else {})
 
 
-# --- tests --------------------------------------------------------------------------------------------------------
+# --- tests --------------------------------------------------------------------------------------------------
 
 def generated(where: Path, options: str) -> None:
     result, said = generate(where, options)
@@ -292,7 +292,7 @@ def nothing_there(where: Path) -> None:
 
 
 def cut_anywhere(where: Path) -> None:
-    """What comes before the cut is there; the loss is told."""
+    """What comes before the cut is there; the loss is reported."""
     result, folder, _ = framework(where, f"--ops 60 {FULL}")
     whole = dump(result)
     chance = random.Random(7)
@@ -452,7 +452,7 @@ def many_fields(where: Path) -> None:
 
 
 def settings_of_all_kinds(where: Path) -> None:
-    """profiler_info that is none: nothing is read wrong, and the reason is told."""
+    """profiler_info that is none: nothing is read wrong, and the reason is reported."""
     for text in (b"", b"{", b"[1]", b"null", b"[" * 100_000, b'{"start_info": 7, "end_info": []}', b"\xff\xfe\0\0",
                  b'{"start_info": {"syscnt_enable": true, "freq": 0, "start_cnt": -1e400, "start_monotonic": "x"}}',
                  b'{"start_info": {"syscnt_enable": true, "freq": 1e-300, "start_cnt": 99999999999999999999}}'):

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The head overhead of TorchAir's graphs is found in traces that were made with known parts.
 
-Every trace is built call by call from lengths in ns; `npuscope show --json` has to give them back within 1 us.
+Every trace is built call by call from lengths in ns; `npuscope show
+--json` has to give them back within 1 us.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def call(trace: Trace, at: int, python: int, cpp: int, ge: int, label: str = F_N
 
 
 def analyze(path: Path, status: int = 0) -> dict[str, Any]:
-    """What `show` says of a trace."""
+    """What `show` prints of a trace."""
     if not NPUSCOPE.exists():
         raise Skip(f"no {NPUSCOPE}: build it first")
     done = subprocess.run([NPUSCOPE, "show", "--json", path], capture_output=True, text=True, check=False)
@@ -187,7 +188,8 @@ def nested(folder: Path) -> None:
 
 
 def missing(folder: Path) -> None:
-    """Without an execution there is no C++ part and no GE part, and the reason is told; the same without Run."""
+    """Without an execution there is no C++ part and no GE part, and the
+    reason is reported; the same without Run."""
     trace = Trace()
     trace.span(F_NAMES[0], BEGIN, BEGIN + 500_000)
     trace.span("fx_run_eagerly", BEGIN + 100_000, BEGIN + 400_000)
@@ -267,7 +269,8 @@ def device(folder: Path) -> None:
                        connection_id=connection, **{"Task Type": "AI_CORE", "Physic Stream Id": 3, "Task Id": k})
         eager = 8 + 10 * i
         trace.span("Node@launch", at + 5_000, at + 6_000, None, CANN, connection_id=eager)
-        trace.span("Add", at + 600_000, at + 650_000, None, HARDWARE, 3, connection_id=eager, **{"Task Type": "AI_CORE"})
+        trace.span("Add", at + 600_000, at + 650_000, None, HARDWARE, 3, connection_id=eager,
+                   **{"Task Type": "AI_CORE"})
         at += 900_000
     result = analyze(trace.write(folder / "t.json"))
     graph = result["torchair"]["graphs"][0]
@@ -298,7 +301,8 @@ def logging(folder: Path) -> None:
 
 
 def threads(folder: Path) -> None:
-    """Calls of two threads at the same time do not mix, and a call that crosses the end of a step says so."""
+    """Calls of two threads at the same time do not mix, and a call
+    that crosses the end of a step is marked."""
     trace, made = Trace(), {}
     for tid in (TID, TID + 1):
         rng, at = random.Random(tid), BEGIN
@@ -332,11 +336,13 @@ def hostile(folder: Path) -> None:
         return found
     assert len(rows(whole[:-1].encode())) == 2, "no end"
     assert len(rows(whole.replace('{"ph"', '{"ph":}, {"ph"', 1).encode())) == 2, "an event that is none"
-    assert len(rows(whole.replace('[{', '[{"ph":"X","name":"big","args":{"a":"' + "x" * (3 << 20) + '"}},{', 1).encode())) == 2
+    assert len(rows(whole.replace('[{', '[{"ph":"X","name":"big","args":{"a":"' + "x" * (3 << 20) + '"}},{',
+                                  1).encode())) == 2
     assert len(rows(gzip.compress(whole.encode() * 1)[:-9], 3, "t.json.gz")) == 2, "a cut gz"
     extra = [{"ph": "X", "name": F_NAMES[0], "pid": -1, "tid": {"a": 1}, "ts": "1e18", "dur": -5},
              {"ph": "X", "name": None, "ts": "nan", "dur": "inf"}, {"ph": "X"}, {"ph": ["X"]},
-             {"ph": "M", "name": "process_name", "args": []}, {"ph": "X", "name": "\ud800\u0000", "ts": 1, "dur": 2 ** 70}]
+             {"ph": "M", "name": "process_name", "args": []},
+             {"ph": "X", "name": "\ud800\u0000", "ts": 1, "dur": 2 ** 70}]
     assert len(rows(json.dumps(trace.events + extra).encode())) == 2, "senseless events"
     deep = "[" + '{"a":' * 200_000 + "1" + "}" * 200_000 + "," + whole[1:]
     assert len(rows(deep.encode())) >= 0
@@ -355,7 +361,8 @@ def main() -> int:
                 test(Path(folder))
         tests.run(name, inner)
 
-    for variant in ("array", "object", "numbers digits", "numbers object gz", "underscores", "cache old gz", "plain", "ns",
+    for variant in ("array", "object", "numbers digits", "numbers object gz", "underscores", "cache old gz", "plain",
+                    "ns",
                     "digits old"):
         run(f"known parts: {variant}", lambda folder, variant=variant: in_variant(variant, folder))
     for test in (nested, missing, cold, several_graphs, device, logging, threads, hostile):

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Traces as people hand them on: in slices, through links, one of many ranks damaged, of several nodes with one name.
+"""Traces as people hand them on: in slices, through links, one of many ranks
+damaged, of several nodes with one name.
 
     test_trace_inputs.py [NAME...]
 """
@@ -32,7 +33,7 @@ def test(function: Callable[[Path], None]) -> Callable[[Path], None]:
     return function
 
 
-# --- traces -----------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------
 
 def layer(name: str, index: int, device: int | None = None, job: int = JOB) -> tuple[int, list[dict[str, Any]]]:
     """A process of the vendor's trace: its number and the events that name it."""
@@ -48,7 +49,8 @@ def event(name: str, pid: int, tid: int, us: float, dur: float, **args: Any) -> 
 
 
 def trace(kernels: int = 12, device: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What names the processes, and the events: operators, their calls, kernels, two steps and two collectives."""
+    """What names the processes, and the events: operators, their calls,
+    kernels, two steps and two collectives."""
     python, heads = layer("Python", 0)
     cann, more = layer("CANN", 1)
     hardware, last = layer("Ascend Hardware", 5, device)
@@ -58,14 +60,16 @@ def trace(kernels: int = 12, device: int = 0) -> tuple[list[dict[str, Any]], lis
     events = []
     for i in range(kernels):
         at = i * 100
-        events += [event("aten::mm", python, 7, at, 40), event("AscendCL@aclnnMatmul", cann, 7, at + 5, 20, connection_id=i),
+        events += [event("aten::mm", python, 7, at, 40),
+                   event("AscendCL@aclnnMatmul", cann, 7, at + 5, 20, connection_id=i),
                    event(f"aclnnMatmul_MatMulV{i % 2}", hardware, 3, at + 30, 50,
                          **{"Task Type": "AI_CORE", "Stream Id": 3, "Task Id": i, "connection_id": i})]
     half = kernels * 50
     for step in (1, 2):
         begin = (step - 1) * half
         events += [event(f"ProfilerStep#{step}", python, 7, begin, half),
-                   event(f"hcom_allReduce__123_{step}_1", group, 0, begin + half - 20, 15, connection_id=500 + step, count=64)]
+                   event(f"hcom_allReduce__123_{step}_1", group, 0, begin + half - 20, 15, connection_id=500 + step,
+                         count=64)]
     return heads, sorted(events, key=lambda e: e["ts"])
 
 
@@ -78,12 +82,13 @@ def write(path: Path, events: list[dict[str, Any]]) -> Path:
 def rank(where: Path, number: int, events: list[dict[str, Any]] | None = None) -> Path:
     """A result of the PyTorch profiler that came as text only."""
     folder = where / f"r{number}_ascend_pt"
-    write(folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", sum(trace(device=number), []) if events is None else events)
+    write(folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json",
+          sum(trace(device=number), []) if events is None else events)
     (folder / f"profiler_info_{number}.json").write_text("{}")
     return folder
 
 
-# --- the program ------------------------------------------------------------------------------------------------------
+# --- the program --------------------------------------------------------------------------------------------
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False, timeout=120)
@@ -100,10 +105,11 @@ def capture(result: dict[str, Any], key: str) -> Any:
     return result["capture"].get(key)
 
 
-# --- slices -----------------------------------------------------------------------------------------------------------
+# --- slices -------------------------------------------------------------------------------------------------
 
 def sliced(where: Path, stem: str, end: str = "_20250101010102.json") -> list[Path]:
-    """A trace in three slices, of which the first alone names the processes; ten before two by name, not by number."""
+    """A trace in three slices, of which the first alone names the processes;
+    ten before two by name, not by number."""
     heads, events = trace()
     third = len(events) // 3
     return [write(where / f"{stem}_slice_{n}{end}", part) for n, part in (
@@ -128,7 +134,7 @@ def slices_of_two_traces(where: Path) -> None:
     assert [capture(result, "kernels") for result in shown(where)] == [12, 12]
 
 
-# --- links and ranks --------------------------------------------------------------------------------------------------
+# --- links and ranks ----------------------------------------------------------------------------------------
 
 @test
 def ranks_behind_links(where: Path) -> None:
@@ -167,7 +173,8 @@ def database(path: Path) -> Path:
     with sqlite3.connect(path) as db:
         db.executescript("CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY,value TEXT);"
                          "INSERT INTO STRING_IDS VALUES(0,'KERNEL_AICORE'),(1,'Mul'),(2,'AI_CORE');"
-                         "CREATE TABLE TASK (startNs,endNs,deviceId,connectionId,globalTaskId,globalPid,taskType,contextId,"
+                         "CREATE TABLE TASK "
+                         "(startNs,endNs,deviceId,connectionId,globalTaskId,globalPid,taskType,contextId,"
                          "streamId,taskId,modelId);"
                          "CREATE TABLE COMPUTE_TASK_INFO (name,globalTaskId,blockNum,mixBlockNum,taskType,opType);"
                          "INSERT INTO TASK VALUES(1750000000000000000,1750000000000050000,0,7,70,1,0,4294967295,0,0,0);"
@@ -177,7 +184,8 @@ def database(path: Path) -> Path:
 
 @test
 def two_nodes_have_one_name(where: Path) -> None:
-    """The result of the first node is not replaced by that of the second; the same input again is no other."""
+    """The result of the first node is not replaced by that of the
+    second; the same input again is no other."""
     out, node = where / "out", {n: where / f"node{n}" for n in (1, 2)}
     for folder in node.values():
         database(folder / "rank0_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_2.db")
@@ -202,7 +210,7 @@ def one_database_is_broken(where: Path) -> None:
     assert run("analyze", "-o", where / "none", bad.parent.parent).returncode == FAILED
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
+# --- steps --------------------------------------------------------------------------------------------------
 
 @test
 def steps_without_work(where: Path) -> None:
@@ -217,7 +225,7 @@ def steps_without_work(where: Path) -> None:
     assert rows["2"]["total_us"] == 600 and rows["2"]["free_us"] == 600, rows
 
 
-# --- tables beside a trace ------------------------------------------------------------------------------------------------
+# --- tables beside a trace ----------------------------------------------------------------------------------
 
 KERNELS = "Name,Type,Accelerator Core,Start Time(us),Duration(us),Block Dim,Input Shapes,Input Data Types,Input Formats"
 
@@ -226,14 +234,17 @@ KERNELS = "Name,Type,Accelerator Core,Start Time(us),Duration(us),Block Dim,Inpu
 def tables_beside_a_trace(where: Path) -> None:
     """The types, shapes, memory and waits are in the tables; what is wrong in them is counted."""
     folder = rank(where, 0) / "ASCEND_PROFILER_OUTPUT"
-    rows = [f'aclnnMatmul_MatMulV{i % 2},Mat"Mul{i % 3},AI_VECTOR_CORE,{START + i * 100 + 30}.000\t,50.0,20,"""{i},2""",FLOAT,ND'
+    rows = [f'aclnnMatmul_MatMulV{i % 2},Mat"Mul{i % 3},AI_VECTOR_CORE,{START + i * 100 + 30}.000\t,50.0,20,'
+            f'"""{i},2""",FLOAT,ND'
             for i in range(11)]
     rows = [row.replace('Mat"Mul', '"Mat,""Mul') .replace(",AI_VECTOR", '",AI_VECTOR', 1) for row in rows]
-    rows += ["hcom_allReduce__123_1_1,hcom_allReduce_,HCCL,1.0,2", "aclnnMatmul_MatMulV1,x,AI_CORE,no time,2", "a" + ",b" * 300]
+    rows += ["hcom_allReduce__123_1_1,hcom_allReduce_,HCCL,1.0,2", "aclnnMatmul_MatMulV1,x,AI_CORE,no time,2",
+             "a" + ",b" * 300]
     (folder / "kernel_details.csv").write_text("\n".join([KERNELS, *rows]))
     (folder / "memory_record.csv").write_text(
         "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n"
-        f"PTA,{START}.500\t,10.5,2048.0,10.0,,NPU:0\nPTA,{START}.700\t,20.5,1024.25,,,NPU:0\nAPP,{START}.800\t,,4096,,,NPU:0\n")
+        f"PTA,{START}.500\t,10.5,2048.0,10.0,,NPU:0\nPTA,{START}.700\t,20.5,1024.25,,,NPU:0\n"
+        f"APP,{START}.800\t,,4096,,,NPU:0\n")
     info = {"Start Timestamp(us)": 1.5, "Elapse Time(ms)": 4.0, "Transit Time(ms)": 1.0, "Wait Time(ms)": 2.5,
             "Synchronization Time(ms)": 2.0, "Idle Time(ms)": 0.5}
     (folder / "communication.json").write_text(json.dumps({"step1": {"p2p": {}, "collective": {
@@ -308,13 +319,15 @@ def types_of_real_captures(where: Path) -> None:
     assert found
     for path in found:
         result = shown(path.parent)[0]
-        ours = {(row["type"], row["core"]): (row["count"], round(row["total_us"], 3)) for row in result["operators"]["rows"]}
+        ours = {(row["type"], row["core"]): (row["count"], round(row["total_us"], 3))
+                for row in result["operators"]["rows"]}
         with open(path, encoding="utf-8", newline="") as file:
             theirs = {(row["OP Type"], row["Core Type"]): (int(row["Count"]), round(float(row["Total Time(us)"]), 3))
                       for row in csv.DictReader(file)}
         assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
         for key, (count, total) in theirs.items():
-            assert ours[key][0] == count and abs(ours[key][1] - total) < 0.001 * count + 0.001, (key, ours[key], count, total)
+            assert ours[key][0] == count and abs(ours[key][1] - total) < 0.001 * count + 0.001, \
+                (key, ours[key], count, total)
 
 
 def main() -> int:

@@ -25,7 +25,8 @@ WINDOW = {"begin_monotonic": MONO + 10_000_000, "end_monotonic": MONO + 900_000_
 # name, aclnn, l0, API, offset of the launch in raw us
 LAUNCHES = [
     ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 5_000),           # before the window
-    ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 10_050),          # phase 1 before the window
+    # phase 1 before the window
+    ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 10_050),
     ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 20_000),
     ("plain_kernel", "-", "-", "aclrtLaunchKernel", 30_000),
     ("MEMCPY_ASYNC", "-", "-", "aclrtMemcpyAsync", 40_000),
@@ -56,7 +57,8 @@ def write_truth(folder: Path) -> None:
     for at in range(0, 1_100_000, 100_000):
         lines.append(f"clock\t{raw(at)}\t{raw(at) - RAW + MONO}\t{real(at)}")
     for index, (name, aclnn, l0, api, at) in enumerate(LAUNCHES):
-        lines.append(f"launch\t{index}\t{TID}\t{api}\t{raw(at)}\t{raw(at + 20)}\t0\t2\t{index}\t0\t{name}\t{aclnn}\t{l0}")
+        lines.append(f"launch\t{index}\t{TID}\t{api}\t{raw(at)}\t{raw(at + 20)}\t0\t2\t{index}\t0\t"
+                     f"{name}\t{aclnn}\t{l0}")
         lines.append(f"task\t0\t2\t{index}\t0\t{index}\tSQE\t{raw(at + 10)}\t{raw(at + 100)}\t{raw(at + 150)}")
         if aclnn != "-":
             lines.append(f"op\t{TID}\t{aclnn}\t{0x1000 + index:x}\t1\t{raw(at - 100)}\t{raw(at - 50)}")
@@ -66,7 +68,7 @@ def write_truth(folder: Path) -> None:
 
 
 def perfect() -> dict[str, Any]:
-    """Rows of a result that tells exactly the truth of the window."""
+    """Rows of a result that has exactly the truth of the window."""
     model: dict[str, Any] = {"tasks": [], "apis": [], "steps": [], "assigned": {}}
     for index, (name, aclnn, l0, _, at) in enumerate(LAUNCHES):
         if not 2 <= index <= 8:
@@ -209,7 +211,8 @@ CASES: list[tuple[str, Callable[[dict[str, Any]], None], int, int, dict[str, Any
     ("bounds too late", bounds(30_120, 30_500), 0, 1, {"bounds_tasks": 1, "bounds_violations": 1}, "text db"),
     ("bounds too early", bounds(30_020, 30_090), 0, 1, {"bounds_violations": 1}, "text db"),
     ("lost step", drop("steps", 1), 0, 1, {"steps_found": 1}, "text db"),
-    ("step end off by 7 us", put("steps", 1, end=real(890_007)), 0, 0, {"step_boundary_error_us_max": 7.007}, "text db"),
+    ("step end off by 7 us", put("steps", 1, end=real(890_007)), 0, 0, {"step_boundary_error_us_max": 7.007},
+     "text db"),
     ("kernel in the wrong step", put("tasks", 1, step="5"), 0, 1, {"step_assignment_errors": 1}, "text"),
     ("kernel without its step", put("tasks", 1, step=""), 0, 1, {"step_assignment_errors": 1}, "text"),
     ("neither call nor step", put("tasks", 1, step="", link=999), 0, 1,

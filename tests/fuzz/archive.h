@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the fuzzers eat: a few files in one, so that a mutator can keep them apart. The magic, a byte of options, then
- * for each file the length of its name (2 bytes), of its content (4 bytes), both little-endian, the name, the content.
+ * What the fuzzers eat: a few files in one, so that a mutator can keep them apart. The magic, a
+ * byte of options, then for each file the length of its name (2 bytes), of its content (4 bytes),
+ * both little-endian, the name, the content.
  */
 #ifndef FUZZ_ARCHIVE_H
 #define FUZZ_ARCHIVE_H

@@ -24,10 +24,12 @@ void fuzz_one(const uint8_t *data, size_t size, const char *below, fuzz_import_f
 /* Derives and exports MODEL in every format; aborts if a contract of the model or of a format is broken. */
 void fuzz_finish(struct nps_model *model, const struct fuzz_place *place, uint8_t options);
 
-/* Aborts if rows are not in the order, or texts and rows not in the range, that model.h and tables.h promise. */
+/*
+ * Aborts if rows are not in the order, or texts and rows not in the range, that model.h and tables.h promise.
+ */
 void fuzz_check_model(const struct nps_model *model);
 
-/* Aborts if a file in DIR is not what its name says: JSON, CSV or a database. */
+/* Aborts if a file in DIR is not of the type of its name: JSON, CSV or a database. */
 void fuzz_check_result(const char *dir);
 
 /* Changes a database's rows through SQL; the bytes of SQLite's own pages are another matter. New size. */

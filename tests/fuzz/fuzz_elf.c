@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the collector reads of a watched job: its libraries ('e' and the file) and its memory map ('m' and the text). */
+/*
+ * What the collector reads of a watched job: its libraries ('e' and the file)
+ * and its memory map ('m' and the text).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records of a device's task logs: one byte chooses the format, one the chip and whether ids are expanded; then records.
- * They are decoded one by one, and, as a file of that name, read, paired and counted as an importer does.
+ * The records of a device's task logs: one byte chooses the format, one the chip and whether ids
+ * are expanded; then records. They are decoded one by one, and, as a file of that name, read,
+ * paired and counted as an importer does.
  */
 #include <fcntl.h>
 #include <stdint.h>

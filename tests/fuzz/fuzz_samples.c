@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What devices' sampling channels and DCMI give: the first byte chooses the file, the second the chip and how the directory was
- * sampled, then come the file's bytes, as a driver whose ring was overwritten would give them, or somebody who means no good. They
- * go to the model as a PROF_* directory's do, and as a session's with clocks of its own.
+ * What devices' sampling channels and DCMI give: the first byte chooses the file, the second the chip and how
+ * the directory was sampled, then come the file's bytes, as a driver whose ring was overwritten would give
+ * them, or somebody who means no good. They go to the model as a PROF_* directory's do, and as a session's
+ * with clocks of its own.
  */
 #include "fuzz.h"
 
@@ -112,7 +113,7 @@ static void import(struct nps_model *model, int dirfd, const char *file, uint8_t
 	close(dir.datafd);
 }
 
-/* The collector's chunks of clocks and of what npu-smi tells. */
+/* The collector's chunks of clocks and of values of npu-smi. */
 static void chunk(int tmpfd, uint8_t which, const uint8_t *data, size_t size)
 {
 	static const uint16_t types[] = { NPS_CHUNK_DEVICE_CLOCKS, NPS_CHUNK_DEVICE_RAWS, NPS_CHUNK_NPU_USAGE,

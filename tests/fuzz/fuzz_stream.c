@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a driver's channel gives to the collector: the first byte chooses the channel, the second how the bytes after it are split into
- * reads. Nothing may be stored that was not read, and each byte is stored, counted as torn, or was text.
+ * What a driver's channel gives to the collector: the first byte chooses the channel, the second how the
+ * bytes after it are split into reads. Nothing may be stored that was not read, and each byte is stored,
+ * counted as torn, or was text.
  */
 #include "device_stream.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `make_db a|b [analysis]`: SQL of a small database with some rows in every table that is known, for sqlite3. */
+/*
+ * `make_db a|b [analysis]`: SQL of a small database with some rows in every table that is known, for sqlite3.
+ */
 #include "ascend_db/spec.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mutations that keep the files of an archive apart, records where they are and checksums right, so that inputs get
- * past the first look. What libFuzzer does with plain bytes is one of them.
+ * Mutations that keep the files of an archive apart, records where they are and checksums right, so that
+ * inputs get past the first look. What libFuzzer does with plain bytes is one of them.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a fuzzer's function on files, without libFuzzer: what `make test` needs, which replays the committed inputs with the
- * sanitized libraries that the unit tests are linked with. Arguments that begin with - are libFuzzer's.
+ * Runs a fuzzer's function on files, without libFuzzer: what `make test` needs, which replays
+ * the committed inputs with the sanitized libraries that the unit tests are linked with.
+ * Arguments that begin with - are libFuzzer's.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/bin/bash
-# SPDX-License-Identifier: BSD-2-Clause
-# tests/fuzz/run.sh SECONDS PROGRAM...: the committed inputs once, then SECONDS of fuzzing for each program.
-# What it finds is kept in build/fuzz/found; inputs that reach new code in build/fuzz/new. Exit status 1: something was found.
-# A PROGRAM of build/san/replay (replay.c) can do the first only.
+# SPDX-License-Identifier: BSD-2-Clause tests/fuzz/run.sh SECONDS PROGRAM...: the committed inputs once, then
+# SECONDS of fuzzing for each program. What it finds is kept in build/fuzz/found; inputs that reach new code
+# in build/fuzz/new. Exit status 1: something was found. A PROGRAM of build/san/replay (replay.c) can do the
+# first only.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -30,7 +30,8 @@ for program in "$@"; do
 	mkdir -p "$new" "$found"
 	# The limits of libFuzzer where it is not there.
 	case $program in */replay/*)
-		export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0:max_allocation_size_mb=2048:hard_rss_limit_mb=2048 ;;
+		ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0:max_allocation_size_mb=2048
+		export ASAN_OPTIONS=$ASAN_OPTIONS:hard_rss_limit_mb=2048 ;;
 	esac
 	if ! "$program" "${LIMITS[@]}" -artifact_prefix="$found/" "$corpus"/* > "$log" 2>&1; then
 		echo "FAIL fuzz/$name: a committed input"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the golden results are made of: inputs that are the same each time, in every format that is read.
 
-Most come from the generators of the other tests, whose options and seeds are fixed. Captures of the simulated job, which nothing
-generates, and files as other programs leave them are in inputs/ (README.md says how they were made).
+Most come from the generators of the other tests, whose options and seeds are fixed. Captures of the
+simulated job, which nothing generates, and files as other programs leave them are in inputs/
+(README.md describes how they were made).
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ import test_torchair as torchair  # noqa: E402
 import test_trace_inputs as traces  # noqa: E402
 
 Make = Callable[[Path], None]   # fills the folder
-# Of the generators: one names its folder by local time. The analyzer has another zone (golden.py): what is converted twice shows.
-SURROUNDINGS = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+# Of the generators: one names its folder by local time. The analyzer has another zone
+# (golden.py): what is converted twice shows.
+SURROUNDINGS = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TZ": "UTC", "LC_ALL": "C.UTF-8",
+                "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Case(NamedTuple):
@@ -54,7 +57,7 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-# --- programs ---------------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 _compiling = threading.Lock()
 _compiled = tempfile.TemporaryDirectory(prefix="npuscope-golden-programs.")
@@ -85,7 +88,7 @@ def cann_program() -> Path:
     return _program(ROOT / "build" / "tests" / "gen-cann", sorted((ROOT / "tests" / "cannraw").glob("*.c")), "-lm")
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
+# --- sessions -----------------------------------------------------------------------------------------------
 
 def session(tasks: int, *words: str) -> Make:
     """Of two ranks, generated."""
@@ -151,7 +154,7 @@ SESSIONS = [
 ]
 
 
-# --- raw data of the vendor's profilers ---------------------------------------------------------------------------------
+# --- raw data of the vendor's profilers ---------------------------------------------------------------------
 
 def corpus(name: str) -> Make:
     """A committed input of the fuzzers."""
@@ -192,7 +195,8 @@ CANN = [
                                              "--host-counter 2593.905 --device-mhz 38.4")),
     Case("cann/devices, nasty names", raw(f"--tasks 300 {ALL_KINDS} --nasty-names --devices 3 --threads 6 --mangle "
                                           "--ffts-parent --seed 12345")),
-    Case("cann/collectives as graphs, 8.5.0", raw(f"--tasks 300 {ALL_KINDS} --devices 2 --threads 2 --streams 3 --comm-ffts "
+    Case("cann/collectives as graphs, 8.5.0",
+         raw(f"--tasks 300 {ALL_KINDS} --devices 2 --threads 2 --streams 3 --comm-ffts "
                                                   "--comm-tasks 9 --cann-version 8.5.0")),
     Case("cann/unique names", raw("--tasks 200 --unique-names --threads 1 --streams 1 --host-counter none")),
     Case("cann/wrapping ids", raw("--tasks 800 --flip --level 0 --threads 3 --comm-every 0")),
@@ -204,8 +208,10 @@ CANN = [
     Case("cann/side files", raw("--tasks 200 --pmu", side="")),
     Case("cann/side files, older names", raw("--tasks 100", side="--samples 20"), ("--compat", "a")),
     Case("cann/side files 2.0", raw("--tasks 200 --aicpu-every 9", side="--version2")),
-    Case("cann/side files alone, aged", raw(None, side="--aged --slice-bytes 777 --device 3 --host-mhz none --no-done")),
-    Case("cann/side files alone, wrapping", raw(None, side="--wrap --samples 120 --host-mhz 2399.87 --device-mhz 48.5")),
+    Case("cann/side files alone, aged",
+         raw(None, side="--aged --slice-bytes 777 --device 3 --host-mhz none --no-done")),
+    Case("cann/side files alone, wrapping",
+         raw(None, side="--wrap --samples 120 --host-mhz 2399.87 --device-mhz 48.5")),
 ]
 
 TORCH = [
@@ -223,7 +229,7 @@ TORCH = [
 ]
 
 
-# --- databases --------------------------------------------------------------------------------------------------------
+# --- databases ----------------------------------------------------------------------------------------------
 
 def database(name: str, path: str) -> Make:
     """A committed one, at that path."""
@@ -247,9 +253,11 @@ RESULT = "node7_1_20250101010101001_ascend_pt/ASCEND_PROFILER_OUTPUT"
 
 DATABASES = [
     Case("database/torch", database("torch-b", f"{RESULT}/ascend_pytorch_profiler_0.db")),
-    Case("database/torch, older names", database("torch-b", f"{RESULT}/ascend_pytorch_profiler_0.db"), ("--compat", "a")),
+    Case("database/torch, older names", database("torch-b", f"{RESULT}/ascend_pytorch_profiler_0.db"),
+         ("--compat", "a")),
     Case("database/torch of the older generation", database("torch-a", f"{RESULT}/ascend_pytorch_profiler_0.db")),
-    Case("database/torch of the older generation, newer names", database("torch-a", f"{RESULT}/ascend_pytorch_profiler_0.db"),
+    Case("database/torch of the older generation, newer names",
+         database("torch-a", f"{RESULT}/ascend_pytorch_profiler_0.db"),
          ("--compat", "b")),
     Case("database/mindspore", database("torch-b", f"{RESULT}/ascend_mindspore_profiler_0.db")),
     Case("database/msprof", database("msprof", "PROF_000001_20250101010101001_ABC/msprof_20250101010101.db")),
@@ -259,7 +267,7 @@ DATABASES = [
 ]
 
 
-# --- traces -----------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------
 
 def slices(folder: Path) -> None:
     """Of one trace."""
@@ -270,7 +278,8 @@ def ranks(folder: Path) -> None:
     """Two, of different lengths, the first with tables beside it."""
     text = traces.rank(folder, 0) / "ASCEND_PROFILER_OUTPUT"
     (text / "kernel_details.csv").write_text("\n".join([traces.KERNELS, *(
-        f'aclnnMatmul_MatMulV{i % 2},MatMul{i % 3},AI_VECTOR_CORE,{traces.START + i * 100 + 30}.000\t,50.0,20,"""{i},2""",FLOAT,ND'
+        f'aclnnMatmul_MatMulV{i % 2},MatMul{i % 3},AI_VECTOR_CORE,{traces.START + i * 100 + 30}.000\t,50.0,20,'
+        f'"""{i},2""",FLOAT,ND'
         for i in range(12))]))
     traces.rank(folder, 1, sum(traces.trace(20, device=1), []))
 

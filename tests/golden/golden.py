@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Golden results: everything the analyzer writes of fixed inputs, held byte for byte against what it wrote before.
+"""Golden results: everything the analyzer writes of fixed inputs, held
+byte for byte against what it wrote before.
 
     golden.py [update] [keep=DIR] [against=DIR] [WORD...]
 
-Without words, all cases; else those whose name holds one of them. `update` writes expected.txt. `keep=DIR` leaves inputs and
-results in DIR; `against=DIR` then shows where text differs from the results another tree left there. NPUSCOPE names the program,
-NPS_BUILD another build directory. Exit status 1: something differs, is missing or is new.
+Without words, all cases; else those whose name holds one of them. `update` writes expected.txt. `keep=DIR`
+leaves inputs and results in DIR; `against=DIR` then shows where text differs from the results another tree
+left there. NPUSCOPE names the program, NPS_BUILD another build directory. Exit status 1: something differs,
+is missing or is new.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ MARK = ".npuscope_golden"
 EXPORTS = ["text,db", "text", "db", "perfetto", "folded"]
 SHOWN = ["text", "db"]      # results that `show` reads back
 SECONDS = 600               # for one run of the program: it ends what hangs
-HEAD = "# SHA-256, exports that have the file, its name and, of a database, rows a table; `make golden GOLDEN=update`.\n"
+HEAD = "# SHA-256, exports that have the file, its name and, of a database, rows a table; " \
+       "`make golden GOLDEN=update`.\n"
 
 
 class File(NamedTuple):
@@ -46,14 +49,16 @@ class File(NamedTuple):
 Files = dict[str, File]     # by "EXPORT NAME"
 
 
-# --- what of the run's surroundings would get into results --------------------------------------------------------------
-# Everything else is the same because the program always runs in the folder of its case, and gets paths relative to that.
+# --- what of the run's surroundings would get into results
+# -------------------------------------------------- Everything else is the same because the program always
+# runs in the folder of its case, and gets paths relative to that.
 
 def surroundings(root: Path) -> dict[str, str]:
     """The whole environment of the program."""
     return {
         "PATH": "/usr/bin:/bin",
-        "TZ": "CST-8",              # names of folders and files are local times; not UTC, so that this is seen
+        # names of folders and files are local times; not UTC, so that this is seen
+        "TZ": "CST-8",
         "LC_ALL": "C.UTF-8",
         "HOME": str(root / "home"),     # notes of unfinished results are looked for there
         "TMPDIR": str(root / "tmp"),
@@ -70,7 +75,8 @@ def normal(path: Path, data: bytes, where: Path) -> bytes:
     return data
 
 
-# SQLite's own version is in its files, and how rows lie in pages is its affair: a database is what it holds, in its order.
+# SQLite's own version is in its files, and how rows lie in pages is its affair: a
+# database is what it holds, in its order.
 
 def dump(path: Path) -> tuple[bytes, str]:
     """A database as text, and the rows of its tables."""
@@ -94,10 +100,10 @@ def dump(path: Path) -> tuple[bytes, str]:
     return "\n".join(out).encode() + b"\n", " ".join(counts)
 
 
-# --- one case ---------------------------------------------------------------------------------------------------------
+# --- one case -----------------------------------------------------------------------------------------------
 
 def npuscope(where: Path, log: Path, *words: object) -> None:
-    """Run it; what it says and its status are a result, too."""
+    """Run it; its messages and its status are a result, too."""
     done = subprocess.run([str(PROGRAM), *map(str, words)], cwd=where, env=surroundings(where), capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +121,8 @@ def make(case: Case, where: Path) -> str:
     shown = {"input": inputs}
     for export in [] if case.shown_only else EXPORTS:
         (out / export).mkdir()
-        npuscope(where, out / export / "analyze.log", "analyze", "--progress=never", "--max-process-number=2", *case.options,
+        npuscope(where, out / export / "analyze.log", "analyze", "--progress=never", "--max-process-number=2",
+                 *case.options,
                  "--export", export, "-o", f"out/{export}/results", *inputs)
         assert (out / export / "results").is_dir(), (out / export / "analyze.log").read_text()
         if export in SHOWN:
@@ -177,7 +184,7 @@ def results(case: Case, root: Path, keep: bool = False) -> Files:
     return found
 
 
-# --- expected.txt -----------------------------------------------------------------------------------------------------
+# --- expected.txt -------------------------------------------------------------------------------------------
 
 def lines(found: Files) -> list[str]:
     """A case's lines: a file that several exports have alike is one."""
@@ -226,13 +233,14 @@ def differences(want: Optional[Files], got: Files) -> list[str]:
         return ["no such case in expected.txt: GOLDEN=update"]
     if want["input ."] != got["input ."]:
         return ["its input is another: a generator has changed, or what it is built of"]
-    out = [f"differs: {key}{tables(want[key].rows, got[key].rows)}" for key in want if key in got and want[key] != got[key]]
+    out = [f"differs: {key}{tables(want[key].rows, got[key].rows)}" for key in want if key in got
+           and want[key] != got[key]]
     out += [f"missing: {key}" for key in want if key not in got]
     out += [f"new: {key}" for key in got if key not in want]
     return out
 
 
-# --- two trees' results -------------------------------------------------------------------------------------------------
+# --- two trees' results -------------------------------------------------------------------------------------
 
 def first_difference(old: bytes, new: bytes) -> str:
     """Where, and what is there: of long lines a part."""
@@ -243,7 +251,8 @@ def first_difference(old: bytes, new: bytes) -> str:
     number = next((n for n, (one, two) in enumerate(zip(before, after)) if one != two), min(len(before), len(after)))
     ends = [side[number] if number < len(side) else b"(no such line)" for side in (before, after)]
     column = len(os.path.commonprefix(ends))
-    shown = [f"    {sign} {line[max(0, column - 100):column + 140].decode(errors='replace')}" for sign, line in zip("-+", ends)]
+    shown = [f"    {sign} {line[max(0, column - 100):column + 140].decode(errors='replace')}" for sign,
+             line in zip("-+", ends)]
     return "\n".join([f"    line {number + 1}, column {column + 1}", *shown])
 
 
@@ -262,7 +271,7 @@ def compare_kept(old: Path, new: Path) -> Iterator[str]:
             yield f"differs: {name}\n{first_difference(one, two)}"
 
 
-# --- the command --------------------------------------------------------------------------------------------------------
+# --- the command --------------------------------------------------------------------------------------------
 
 def keep_in(folder: Path) -> Path:
     """A folder for results: new, empty, or one that was made here."""

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Make a captured session an input of the golden results: `pack_session.py SESSION OUT.tar.xz`.
 
-What tells of the machine where it was captured is replaced: names of threads that are not the job's, the kernel's version, ids of
-the host and of the boot, where its kernel was built. Paths become paths that no machine has, of the same length, and build-ids those of
-no file: the analysis reads the files that stacks lead to, and debug files by build-id, and what is installed where the test runs must not
-change its results. What stays: the date, sizes of memory, names of devices and of the kernel's threads and functions, the [vdso]; and
+What identifies the machine where it was captured is replaced: names of threads that are not the job's, the
+kernel's version, ids of the host and of the boot, where its kernel was built. Paths become paths that no
+machine has, of the same length, and build-ids those of no file: the analysis reads the files that stacks lead
+to, and debug files by build-id, and what is installed where the test runs must not change its results. What
+stays: the date, sizes of memory, names of devices and of the kernel's threads and functions, the [vdso]; and
 what is behind the last whole chunk of a file.
 """
 
@@ -56,7 +57,8 @@ def no_files(kind: int, data: bytes) -> bytes:
     out, at = b"", 0
     while at + MAP.size <= len(data):
         fields = MAP.unpack_from(data, at)
-        out += MAP.pack(*fields[:-1], bytes(byte ^ 0x5a for byte in fields[-1])) + no_paths(data[at + MAP.size:at + fields[0]])
+        out += MAP.pack(*fields[:-1],
+                        bytes(byte ^ 0x5a for byte in fields[-1])) + no_paths(data[at + MAP.size:at + fields[0]])
         at += max(fields[0], MAP.size)
     return out
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What test_device*.py hold results against: npusim's truth files, and the raw records of the sampler's PROF_* directories,
-decoded here as the vendor's format description has them. Nothing of npuscope's is used."""
+"""What test_device*.py hold results against: npusim's truth files, and the raw records
+of the sampler's PROF_* directories, decoded here as the vendor's format description
+has them. Nothing of npuscope's is used."""
 
 import bisect
 import json
@@ -27,7 +28,8 @@ class Truth:
         self.counters: dict[tuple[int, str, str], Series] = defaultdict(list)
         self.sampled: dict[tuple[int, int, str, str], Series] = defaultdict(list)
         self.lost: dict[tuple[int, int], int] = defaultdict(int)
-        self.samples: dict[tuple[int, int], list[int]] = defaultdict(list)  # us since the start of the channel
+        # us since the start of the channel
+        self.samples: dict[tuple[int, int], list[int]] = defaultdict(list)
         self.channels: list[tuple[int, int, str]] = []
         self.clocks: list[tuple[int, int, int]] = []
         for path in sorted(folder.glob("truth.*.tsv")):
@@ -50,7 +52,8 @@ class Truth:
             self.clocks.append((int(f[1]), int(f[2]), int(f[3])))
 
     def raw(self, session: Session, unix: int) -> int:
-        """CLOCK_MONOTONIC_RAW of a time of a result: results have the wall clock as it was when the capture began."""
+        """CLOCK_MONOTONIC_RAW of a time of a result: results have the wall
+        clock as it was when the capture began."""
         start = session.json["start"]
         mono = unix - int(start["realtime"]) + int(start["monotonic"])
         at = max(bisect.bisect_left([c[1] for c in self.clocks], mono) - 1, 0)

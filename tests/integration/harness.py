@@ -40,9 +40,10 @@ SIM = ROOT / "build" / "npusim" / "Ascend"
 JOBS = ROOT / "build" / "jobs"
 JOB_SOURCES = ROOT / "tests" / "integration" / "jobs"
 
-TEST_SECONDS = 150  # for one test unless it says otherwise
+TEST_SECONDS = 150  # for one test unless it states otherwise
 WAIT_SECONDS = 60  # for one thing to happen on a busy machine
-RATE = 1000  # launches a second of a rank of npusim's job, where a test does not say: what is recorded costs CPU time
+# launches a second of a rank of npusim's job, unless a test states another: each record costs CPU time
+RATE = 1000
 SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))  # `make soak`: the same tests with inputs that take minutes
 
 DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3  # exit status of npuscope
@@ -51,7 +52,7 @@ SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior)Sanitizer|: runtime err
 
 
 class Skip(Exception):
-    """The test cannot run here; the text says what is missing."""
+    """The test cannot run here; the text names what is missing."""
 
 
 class TooLong(BaseException):
@@ -199,7 +200,8 @@ def environment(*, sim: bool = False, agent: bool = False, libs: Sequence[Arg] =
 
 
 def is_root_alones(path: Path) -> bool:
-    """Can nobody but root change what the path leads to, and everybody read it? So is a driver's installation on a host."""
+    """Can nobody but root change what the path leads to, and everybody read it? So
+    is a driver's installation on a host."""
     for part in [path, *path.parents]:
         st = part.stat()
         if st.st_uid or st.st_mode & 0o022 or not st.st_mode & 0o001:
@@ -208,7 +210,8 @@ def is_root_alones(path: Path) -> bool:
 
 
 def installed_sim(case: "Case") -> Path:
-    """The simulator's installation as a host has it: where it was built, or a copy if others than root could change that."""
+    """The simulator's installation as a host has it: where it was built, or a copy
+    if others than root could change that."""
     if is_root_alones(SIM):
         return SIM
     Path("/opt").mkdir(exist_ok=True)
@@ -319,15 +322,15 @@ class Running:
         return Result(self.argv, status, self.out, self.err)
 
     def _waited(self) -> float:
-        """Seconds that its main thread could have run and had no CPU; 0 once it is gone."""
+        """Seconds that its main thread could have run and had no CPU; 0 once it has exited."""
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
         except OSError:
             return 0
 
     def seconds_to_end(self, last_word: str, number: int = 0) -> float:
-        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it, or we, were kept from a CPU:
-        these are in `kept` then."""
+        """Send a signal; seconds until it prints LAST_WORD on stderr or ends, without those that it, or we,
+        were kept from a CPU: these are in `kept` then."""
         before = waited = self._waited()
         begin, late = time.monotonic(), 0.0
         if number:
@@ -356,7 +359,8 @@ class Running:
 
 @contextlib.contextmanager
 def slowed(group: int, run: float = 0.005, stop: float = 0.045) -> Iterator[None]:
-    """A process group runs a tenth of the time: what takes long by the clock need not take long by the CPU."""
+    """A process group runs a tenth of the time: what takes long by
+    the clock need not take long by the CPU."""
     done = threading.Event()
 
     def hold() -> None:
@@ -406,7 +410,8 @@ class Case:
         return self.dir / name
 
     def open_path(self, name: str, *, folder: bool = False) -> Path:
-        """An empty file or folder that every user can read and write: the host's driver runs as nobody. path(name) leads there."""
+        """An empty file or folder that every user can read and write: the host's driver
+        runs as nobody. path(name) leads there."""
         place = Path(tempfile.mkdtemp(prefix="npuscope-test.", dir="/tmp"))
         self.at_end.append(lambda: shutil.rmtree(place, ignore_errors=True))
         place.chmod(0o755)
@@ -471,7 +476,8 @@ class Case:
     def clean_up(self) -> None:
         for run in reversed(self.running):
             run.kill()
-        # All at once: the first process of a pid namespace ends after those in it, which may be ours to wait for, too.
+        # All at once: the first process of a pid namespace ends after those in
+        # it, which may be ours to wait for, too.
         end = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < end and (left := [pid for pid in children_of(os.getpid()) if pid not in kept]):
             for pid in left:
@@ -531,8 +537,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def stolen_by_host() -> int:
-    """Time, ns, that a hypervisor has taken from all CPUs; its unit is 10 ms. Where a kernel accounts for it, clocks of CPU time
-    leave it out."""
+    """Time, ns, that a hypervisor has taken from all CPUs; its unit is 10 ms. Where a kernel accounts for it,
+    clocks of CPU time leave it out."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -594,8 +600,8 @@ def is_ours(pid: int) -> bool:
     return at == os.getpid()
 
 
-# Other tests' processes that hold them while they run: captures, and unit tests that load programs; bpftool reads them by id. Held by any
-# other process, or by one of this test's, they are a leak.
+# Other tests' processes that hold them while they run: captures, and unit tests that load programs; bpftool
+# reads them by id. Held by any other process, or by one of this test's, they are a leak.
 HOLDERS = ("npuscope", "test_", "bpftool")
 
 
@@ -608,7 +614,8 @@ def _read(path: str) -> str:
 
 
 def _held() -> dict[str, set[int]]:
-    """Ids of the BPF objects of each kind (prog, link, map) that a capture of another test has a descriptor of. Ours have ended."""
+    """Ids of the BPF objects of each kind (prog, link, map) that a capture of another test
+    has a descriptor of. Ours have ended."""
     found: dict[str, set[int]] = {"prog": set(), "link": set(), "map": set()}
     for process in glob.glob("/proc/[0-9]*"):  # pathlib's stops at a process that ends meanwhile
         if _read(f"{process}/comm").startswith(HOLDERS) and not is_ours(int(process.rsplit("/", 1)[1])):
@@ -619,13 +626,15 @@ def _held() -> dict[str, set[int]]:
 
 
 def kernel_objects() -> list[str]:
-    """BPF programs, links and maps of ours that no other process holds: another npuscope is none of our business."""
+    """BPF programs, links and maps of ours that no other process holds:
+    another npuscope is none of our business."""
     programs, maps = _own_names()
     all_progs = _bpftool("prog", "show")
     progs = [p for p in all_progs if p.get("name") in programs]
     known = {p["id"] for p in all_progs}
     ids = {p["id"] for p in progs}
-    links = [link for link in _bpftool("link", "show") if "id" in link  # else it went while bpftool looked at it
+    # else it went while bpftool looked at it
+    links = [link for link in _bpftool("link", "show") if "id" in link
              and (link.get("prog_id") in ids or link.get("prog_id") not in known)]
     all_maps = [m for m in _bpftool("map", "show") if m.get("name") in maps]
     held = _held() if progs or links or all_maps else {"prog": set(), "link": set(), "map": set()}
@@ -648,7 +657,8 @@ def uprobe_events() -> Optional[str]:
 
 
 def kernel_leftovers() -> list[str]:
-    """The same, after the kernel has had time to free what nobody holds: others' come and go while one looks."""
+    """The same, after the kernel has had time to free what nobody
+    holds: others' come and go while one looks."""
     end = time.monotonic() + 15
     looks = 0
     while True:
@@ -675,7 +685,8 @@ def without_events(session: Path, kind: int, to: Path) -> Path:
 
 
 def wait_for_events(where: Path, number: int, seconds: float = 120) -> None:
-    """Until the one session below WHERE has so many events on the disk, however long a busy machine takes for them."""
+    """Until the one session below WHERE has so many events on the disk,
+    however long a busy machine takes for them."""
     wait_until(lambda: sum(path.stat().st_size for path in where.glob("npuscope_*/events.nps")) > number * EVENT.size,
                f"{number} events below {where}", seconds)
 

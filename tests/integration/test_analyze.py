@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, SOAK, USAGE, Arg, Case, Result, need, need_program, slowed,
+from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, SOAK, USAGE, Arg, Case, Result, need, need_program,
+                     slowed,
                      test, main)
 
 SCRATCH = Path(f"/tmp/npuscope-test-analyze-{os.getpid()}")
@@ -27,9 +28,11 @@ GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
 LARGE = 1_500_000 if SOAK else 100_000  # tasks of a session that takes seconds, where it is slowed()
 
-ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json", "profiler_metadata.json"}
+ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json",
+          "profiler_metadata.json"}
 FORMATS = {
-    "text": lambda name: name.endswith((".csv", ".csv.gz")) or name.startswith(("trace_view.json", "communication", "ftrace_data.db")),
+    "text": lambda name: name.endswith((".csv", ".csv.gz"))
+    or name.startswith(("trace_view.json", "communication", "ftrace_data.db")),
     "db": lambda name: name.endswith(".db"),
     "perfetto": lambda name: name == "npuscope.pftrace",
     "folded": lambda name: name.endswith(".folded"),
@@ -127,7 +130,7 @@ def no_temporary(path: Path) -> None:
 
 
 def complaint(result: Result, *words: str) -> None:
-    """One line that says what is wrong, and no result."""
+    """One line that names what is wrong, and no result."""
     lines = [line for line in result.err.splitlines() if line.strip()]
     assert len(lines) == 1 and lines[0].startswith("npuscope"), f"not one line: {result}"
     for word in words:
@@ -147,7 +150,7 @@ def check_formats(path: Path, wanted: set[str]) -> None:
 
 @test
 def export_each(case: Case) -> None:
-    """Each format alone, all together: the same bytes, and nothing that was not asked for."""
+    """Each format alone, all together: the same bytes, and nothing that was not requested."""
     source = session(case)
     together = result_of(case, source, "--export", ",".join(FORMATS), out="all")
     assert len(together) == 2, together
@@ -288,7 +291,7 @@ def several_sessions(case: Case) -> None:
 
 @test
 def two_of_one_name(case: Case) -> None:
-    """One result must not silently take the other's place."""
+    """One result must not silently replace another."""
     one = result_of(case, session(case), "-e", "db")[0]
     for name in ("a", "b"):
         shutil.copytree(one, case.path("jobs") / name / "x_ascend_pt")
@@ -301,7 +304,7 @@ def two_of_one_name(case: Case) -> None:
 
 @test
 def one_of_several_is_missing(case: Case) -> None:
-    """The others are analysed; the status says that not all went well."""
+    """The others are analysed; the status reports that some failed."""
     source = session(case)
     result = case.npuscope("analyze", case.path("nowhere"), source, "-o", case.path("out")).expect(FAILED)
     assert len(result.out.splitlines()) == 2, result
@@ -419,7 +422,7 @@ def over_other_files(case: Case) -> None:
 
 @test
 def in_place_without_framework(case: Case) -> None:
-    """What a framework told stands in the results alone once its data are removed."""
+    """Data of a framework are only in the results once its files are removed."""
     case.path("torch").mkdir()
     source = torch(case.path("torch"))
     case.npuscope("analyze", source).expect(DONE)
@@ -538,12 +541,13 @@ def on_a_terminal(case: Case, *args: Arg, slow: bool = True) -> tuple[int, str]:
     return run.wait(30), shown.decode(errors="replace")
 
 
-PROGRESS = re.compile(r"npuscope: (?:[\w ]+: )*[\w ]+: (?:[\d.]+ MB, [\d.]+ MB/s|\d+ [\w ]+, \d+/s)(?:, \d+%, \d+ s left)?")
+PROGRESS = re.compile(r"npuscope: (?:[\w ]+: )*[\w ]+: (?:[\d.]+ MB, [\d.]+ MB/s|\d+ [\w ]+, \d+/s)(?:, \d+%, \d+ s "
+                      r"left)?")
 
 
 @test(seconds=900)
 def progress_on_a_terminal(case: Case) -> None:
-    """A line for work over a second, overwritten, and gone at the end."""
+    """A line for work over a second, overwritten, and erased at the end."""
     source = session(case, LARGE)
     status, shown = on_a_terminal(case, source, "-o", case.path("out"))
     assert status == DONE, shown

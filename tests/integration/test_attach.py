@@ -54,10 +54,12 @@ def calls(session: Session, pid: int) -> int:
 
 @test
 def attach_detach_attach(case: Case) -> None:
-    """Twice onto the same running job; afterwards no trace of it, and the job computes what it always does."""
+    """Twice onto the same running job; afterwards no trace of it, and
+    the job computes what it always does."""
     need_root()
     need_program("bpftool", "bpftool")
-    job = case.sim_job("--ranks", 2, "--slow-every", 0)  # until it is told to end, however long all this takes
+    # until it gets the order to end, however long all this takes
+    job = case.sim_job("--ranks", 2, "--slow-every", 0)
     pids = ranks_of(job)
     before = {pid: set(threads_of(pid).values()) for pid in pids}
 
@@ -96,7 +98,7 @@ def steady(text: str) -> str:
 
 
 def kernel_objects_of(run: Running) -> list[str]:
-    """What bpftool says is held by that process."""
+    """What that process holds, by bpftool."""
     import harness
     programs, _maps = harness._own_names()
     return [p["name"] for p in harness._bpftool("prog", "show") if p.get("name") in programs and
@@ -128,7 +130,8 @@ def helper_sleeps(case: Case) -> None:
 
 @test
 def helper_lets_go_of_a_dead_collector(case: Case) -> None:
-    """kill -9 of npuscope: within some seconds the helper closes the task log and sleeps; the next capture gets it."""
+    """kill -9 of npuscope: within some seconds the helper closes the task log
+    and sleeps; the next capture gets it."""
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
@@ -153,7 +156,8 @@ def sigint_ends_properly(case: Case) -> None:
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
     # twice: as timeout(1) does, and late, as on a busy machine
-    for number, times, pause in ((signal.SIGINT, 1, 0), (signal.SIGTERM, 1, 0), (signal.SIGTERM, 2, 0), (signal.SIGTERM, 4, 0.1)):
+    for number, times, pause in ((signal.SIGINT, 1, 0), (signal.SIGTERM, 1, 0), (signal.SIGTERM, 2, 0),
+                                 (signal.SIGTERM, 4, 0.1)):
         where = case.path(f"out{number}{times}")
         run = case.record("-p", pid, "-o", where, "--export", "none")
         wait_for_events(where, 50)
@@ -203,9 +207,10 @@ def job_killed_while_captured(case: Case) -> None:
 
 @test
 def collector_killed(case: Case) -> None:
-    """kill -9 five times, at different moments: probes gone, job unharmed, what was captured readable."""
+    """kill -9 five times, at different moments: probes detached, job unharmed, what was captured readable."""
     need_root()
-    job = case.sim_job("--ranks", 1, "--slow-every", 0)  # until it is told to end, however long all this takes
+    # until it gets the order to end, however long all this takes
+    job = case.sim_job("--ranks", 1, "--slow-every", 0)
     pid = ranks_of(job)[0]
     for number, delay in enumerate((0.0, 0.05, 0.2, 0.8, 1.6)):
         out = case.path(f"out{number}")
@@ -238,7 +243,8 @@ def check_killed_session(case: Case, session: Session, name: str, delay: float) 
 
 @test
 def two_at_once(case: Case) -> None:
-    """Two captures of one job: both see every call; only one can have the task log, the other says why not."""
+    """Two captures of one job: both see every call; only one can have
+    the task log, the other reports why not."""
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What goes wrong says so in one line, with the right exit status, and leaves nothing half-written."""
+"""Each failure is reported in one line, with the right exit status, and leaves nothing half-written."""
 
 import json
 import os
@@ -54,14 +54,16 @@ def free_pid() -> int:
 
 @test
 def a_thread_is_no_process(case: Case) -> None:
-    """The number of a thread that is not its process' first: refused with the right one, not watched in vain."""
+    """The number of a thread that is not its process' first: refused
+    with the right one, not watched in vain."""
     need_root()
     code = "import threading, time\nt = threading.Thread(target=time.sleep, args=(60,))\nt.start()\n" \
            "print('thread', t.native_id, flush=True)\nt.join()"
     job = case.start([sys.executable, "-c", code])
     tid = int(job.wait_for(r"^thread (\d+)").group(1))
     result = case.npuscope("record", "-p", tid, "-d", "1s", "-o", case.path("out")).expect(FAILED)
-    assert result.complaints == [f"npuscope: cannot watch pid {tid}: it is a thread of process {job.pid}: give that number"]
+    assert result.complaints == [f"npuscope: cannot watch pid {tid}: it is a thread of process {job.pid}: give that "
+                                 "number"]
     assert not list(case.path("out").glob("*")), "a session of nothing"
 
 
@@ -86,7 +88,7 @@ def one_of_two_pids_missing(case: Case) -> None:
 
 @test
 def pid_that_exits_at_once(case: Case) -> None:
-    """It ends while we attach: either it was too late, or a capture that says that the target is gone."""
+    """It ends while we attach: either it was too late, or a capture that reports that the target exited."""
     need_root()
     for delay in (0.0, 0.05, 0.15, 0.3, 0.5):
         job = case.start(["sleep", delay])
@@ -158,7 +160,8 @@ def not_root(case: Case) -> None:
     setpriv = need_program("setpriv", "util-linux")
     place = copy_for_nobody(case)
     job = case.start([need_job("storm_job")])
-    result = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope", "record",
+    result = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
+                       "record",
                        "-p", job.pid, "-d", "1s", "-o", place / "out"])
     refused(case, result, place / "out", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "run as root")
     doctor = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
@@ -187,7 +190,7 @@ for _dropped, _named in (("-sys_admin,-bpf", "CAP_BPF"), ("-sys_admin,-perfmon",
 
 @test
 def with_the_named_capabilities_only(case: Case) -> None:
-    """What the message asks for is enough: no root, these few, a job of somebody else."""
+    """What the message requests is enough: no root, these few, a job of somebody else."""
     need_root()
     setpriv = need_program("setpriv", "util-linux")
     place = copy_for_nobody(case)
@@ -392,7 +395,8 @@ def option_with_junk(case: Case, option: str) -> None:
         assert result.status == USAGE, f"{option} {value!r}: {result}"
         lines = result.err.splitlines()
         assert len(lines) == 1 and not result.out, f"{option} {value!r}: {result}"
-        assert re.match(rf"npuscope: record: --[a-z-]+: '{re.escape(value)}'(: '[^']*')? (is (not|none of) |stands alone)", lines[0]), lines[0]
+        assert re.match(rf"npuscope: record: --[a-z-]+: '{re.escape(value)}'(: '[^']*')? (is (not|none of) |stands "
+                        r"alone)", lines[0]), lines[0]
         nothing_in(case.path("out"))
 
 
@@ -427,7 +431,8 @@ def small_session(case: Case) -> Session:
     if _session is None:
         need_npusim()
         job = case.sim_job("--ranks", 1)
-        run = case.record("-p", ranks_of(job)[0], "-o", case.path("small"), "--export", "none", "--step-marker", "train_step@1")
+        run = case.record("-p", ranks_of(job)[0], "-o", case.path("small"), "--export", "none", "--step-marker",
+                          "train_step@1")
         wait_for_events(case.path("small"), ENOUGH)
         run.signal(signal.SIGINT)
         made = run.result().expect(DONE).session
@@ -464,12 +469,13 @@ def survives(case: Case, path: Path, what: str, *statuses: int) -> Result:
 
 @test(seconds=300)
 def session_cut_short(case: Case) -> None:
-    """At random places of its files: what is before the cut is analysed, and the cut is mentioned."""
+    """At random offsets of its files: what is before the cut is analysed, and the cut is mentioned."""
     seed = int.from_bytes(os.urandom(4), "little")
     rng = random.Random(seed)
-    # What CANN's parser wants beside the log says nothing that the session does not say itself.
+    # What CANN's parser wants beside the log has nothing that the session does not have itself.
     names = [p.relative_to(small_session(case).path) for p in small_session(case).path.rglob("*") if p.is_file()
-             and (p.suffix in (".nps", ".json") and "PROF_" not in str(p) or ".data." in p.name and p.suffix != ".done")]
+             and (p.suffix in (".nps", ".json") and "PROF_" not in str(p) or ".data." in p.name
+                  and p.suffix != ".done")]
     weights = [8 if n.name == "events.nps" else 3 for n in names]
     for number in range(max(CUTS, len(names))):  # each file once at least
         path = damaged(case, number)
@@ -478,7 +484,8 @@ def session_cut_short(case: Case) -> None:
         at = rng.randrange(size)
         os.truncate(path / name, at)
         what = f"seed {seed}: {name} cut to {at} of {size} bytes"
-        # A chunk's end, or the last newline of session.json, cannot be told from the end of the file; slices have a note beside them.
+        # A chunk's end, or the last newline of session.json, cannot be distinguished from the end of the
+        # file; slices have a note beside them.
         between = at in boundaries(path / name) or (".data." not in name.name and at >= size - 2)
         survives(case, path, what, PARTIAL, FAILED, *((DONE,) if between else ()))
 
@@ -559,7 +566,7 @@ def garbage_session_json(case: Case) -> None:
 
 
 def wrong_types(rng: random.Random, value: Any, depth: int = 0) -> Any:
-    """The document with something else in a few places."""
+    """The document with something else in a few of its values."""
     if rng.random() < (0.02 if depth > 1 else 0.04) and depth:
         return rng.choice((None, True, -1, 0, 1e300, "x" * 500, "", [], {}, [[]], 2**53, "../../etc", "/etc/passwd"))
     if isinstance(value, dict):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every function of the probe catalogue, called from C with known arguments, arrives with these arguments.
 
-Witness: tests/abi/cann.txt, the functions' signatures written down without the catalogue. From it come libraries with
-CANN's names, in the old and in the new layout, and a job that calls everything once; what arrives is held against what the
-job passed, and what the catalogue calls an argument against what the signature calls it."""
+Witness: tests/abi/cann.txt, the functions' signatures written down without the catalogue. From it come
+libraries with CANN's names, in the old and in the new layout, and a job that calls everything once; what
+arrives is held against what the job passed, and what the catalogue calls an argument against what the
+signature calls it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from records import API, CQE, MARK, Event
 ABI = ROOT / "tests" / "abi" / "cann.txt"
 SUBMISSION = "halSqTaskSend"  # becomes records of another kind, which test_truth looks at
 COMPLETION = "halCqReportRecv"  # the same, which completion_records looks at
-OTHER_RECORDS = {SUBMISSION, COMPLETION, "aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal"}  # the others test_shapes
+# the others test_shapes
+OTHER_RECORDS = {SUBMISSION, COMPLETION, "aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal"}
 LEAVING_SECONDS = 240  # that hundreds of probes without links may take to leave
 BUFFER = 512  # bytes of a struct that is passed
 
@@ -81,7 +83,7 @@ def functions() -> list[Function]:
     return found
 
 
-# ---- what is passed, and what comes back ---------------------------------------------------------------------------
+# ---- what is passed, and what comes back -------------------------------------------------------------------
 
 def passed(f: Function, at: int, offset: int = 0) -> int:
     """A number that no other argument has."""
@@ -166,20 +168,22 @@ def build(case: Case, layout: int) -> tuple[Path, Path]:
         source = case.path(soname + ".c")
         source.write_text(HEAD + "static volatile int sink;\n" +
                           "".join(definition(f) for f in everything if f.libraries[layout] == soname))
-        case.run([compiler, "-O1", "-w", "-fPIC", "-shared", f"-Wl,-soname,{soname}", source, "-o", where / soname]).expect(0)
+        case.run([compiler, "-O1", "-w", "-fPIC", "-shared", f"-Wl,-soname,{soname}", source, "-o",
+                  where / soname]).expect(0)
     source = case.path("job.c")
     source.write_text(HEAD + "".join(f"{prototype(f)} __asm__(\"{f.symbol}\");\n" for f in everything) +
                       "int main(void)\n{\n\tputs(\"ready\");\n\tfflush(stdout);\n\tgetchar();\n" +
-                      "".join(call(f) for f in everything if f.symbol not in (SUBMISSION, COMPLETION)) + "\treturn 0;\n}\n")
+                      "".join(call(f) for f in everything if f.symbol not in (SUBMISSION, COMPLETION))
+                      + "\treturn 0;\n}\n")
     job = case.path("job")
     case.run([compiler, "-O1", "-w", source, "-o", job, *(where / s for s in sonames)]).expect(0)
     return job, where
 
 
-# ---- what arrives -----------------------------------------------------------------------------------------------------
+# ---- what arrives ------------------------------------------------------------------------------------------
 
 class Slot(NamedTuple):
-    """What the catalogue says of an argument."""
+    """The catalogue's row of an argument."""
 
     meaning: str
     argument: int  # 0: the result
@@ -238,7 +242,8 @@ def expected(f: Function, slot: Slot) -> tuple[str, object]:
 def differences(f: Function, slots: tuple[Slot, ...], event: Event, strings: dict[int, str]) -> Iterator[str]:
     """What is wrong with the record of a call."""
     wanted = returned(f, -1) if f.result.kind == "u64" else 0
-    if event.kind == API and f.result.kind != "void" and event.ret != struct.unpack("<i", struct.pack("<I", wanted & 0xFFFFFFFF))[0]:
+    if event.kind == API and f.result.kind != "void" and \
+            event.ret != struct.unpack("<i", struct.pack("<I", wanted & 0xFFFFFFFF))[0]:
         yield f"result {event.ret}"
     if event.flags:
         yield f"flags {event.flags:#x}"
@@ -256,7 +261,8 @@ def differences(f: Function, slots: tuple[Slot, ...], event: Event, strings: dic
 
 
 def every_call(case: Case, layout: int, forbid: str = "") -> None:
-    """All functions of a layout, at the level where every row is attached; FORBID: what the collector takes for missing."""
+    """All functions of a layout, at the level where every row is attached; FORBID:
+    what the collector takes for missing."""
     need_root()
     job_path, libraries = build(case, layout)
     table, everything, ids = rows(case), functions(), catalogue()
@@ -310,7 +316,8 @@ int halCqReportRecv(unsigned device, struct info *info)
 static unsigned char room[64 * 32];
 static void call(unsigned device, unsigned type, int n, unsigned char *cqes)
 {
-	struct info info = { .type = type, .cq = 3, .timeout = n, .cqes = cqes, .room = 64, .n = 7, .stream = 5, .task = 6 };
+	struct info info = { .type = type, .cq = 3, .timeout = n, .cqes = cqes,
+			     .room = 64, .n = 7, .stream = 5, .task = 6 };
 
 	halCqReportRecv(device, &info);
 }
@@ -333,7 +340,8 @@ int main(void)
 
 
 def completion_records(case: Case, forbid: str) -> None:
-    """Each record of a call that succeeded arrives whole, with its place in the call; of other calls none does."""
+    """Each record of a call that succeeded arrives whole, with its index
+    in the call; of other calls none does."""
     need_root()
     compiler = need_program("gcc", "gcc")
     source, library, program = case.path("receiver.c"), case.path("libascend_hal.so"), case.path("job")
@@ -364,7 +372,8 @@ def completion_records(case: Case, forbid: str) -> None:
 
 
 for missing in ("", "task_storage", "uprobe_multi"):
-    add_test(f"completion_records_without_{missing or 'nothing'}", lambda case, missing=missing: completion_records(case, missing))
+    add_test(f"completion_records_without_{missing or 'nothing'}", lambda case,
+             missing=missing: completion_records(case, missing))
 
 OPERATORS = 3000
 LIBRARY = """
@@ -411,7 +420,8 @@ def operator_job(case: Case) -> tuple[Path, Path]:
 
 @test
 def operators_one_by_one(case: Case) -> None:
-    """Without common functions in libnnopbase.so each operator's second phase is probed, under its own name."""
+    """Without common functions in libnnopbase.so each operator's
+    second phase is probed, under its own name."""
     need_root()
     program, library = operator_job(case)
     case.path("base.c").write_text("int aclnnBase(void) { return 1; }\n")
@@ -448,15 +458,17 @@ def operators_through_common_functions(case: Case) -> None:
 
 @test
 def one_function_that_cannot_be_probed(case: Case) -> None:
-    """The kernel refuses a probe on an instruction with a lock prefix: the others of the library are probed all the same."""
+    """The kernel refuses a probe on an instruction with a lock prefix: the others
+    of the library are probed all the same."""
     need_root()
     need(platform.machine() == "x86_64", "x86-64: lock prefixes")
     compiler = need_program("gcc", "gcc")
     case.path("lib.c").write_text("int n; __asm__(\".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl"
                                   " n@GOTPCREL(%rip)\\n ret\\n.size aclInit,.-aclInit\");\n"
                                   "int aclrtSynchronizeDevice(void) { return n++; }\n")
-    case.path("job.c").write_text("#include <stdio.h>\nint aclrtSynchronizeDevice(void);\nint main(void) { puts(\"ready\");"
-                                  " fflush(stdout); getchar(); for (int i = 0; i < 9; i++) aclrtSynchronizeDevice(); }\n")
+    case.path("job.c").write_text("#include <stdio.h>\nint aclrtSynchronizeDevice(void);\nint main(void) { "
+                                  "puts(\"ready\"); fflush(stdout); getchar(); "
+                                  "for (int i = 0; i < 9; i++) aclrtSynchronizeDevice(); }\n")
     library, job_path = case.path("libacl_rt.so"), case.path("job")
     case.run([compiler, "-O1", "-w", "-fPIC", "-shared", case.path("lib.c"), "-o", library]).expect(0)
     case.run([compiler, "-O1", "-w", case.path("job.c"), "-o", job_path, library]).expect(0)
@@ -473,15 +485,15 @@ def one_function_that_cannot_be_probed(case: Case) -> None:
 for number, layout_name in enumerate(("old", "new")):
     add_test(f"every_call_of_the_{layout_name}_layout", lambda case, number=number: every_call(case, number))
 
-# What older kernels lack: threads' storage; ring buffers, and then the programs are others, each probe is an event of its
-# own, and has no cookie.
+# What older kernels lack: threads' storage; ring buffers, and then the programs are others, each probe is an
+# event of its own, and has no cookie.
 for missing in ("task_storage", "ringbuf"):
     add_test(f"every_call_without_{missing}", lambda case, missing=missing: every_call(case, 1, missing),
              seconds=LEAVING_SECONDS + 60)
 
 
 def what_a_level_attaches(case: Case, level: str, below: tuple[str, ...]) -> None:
-    """What is attached is what the table says, and nothing of higher levels."""
+    """What is attached is what the table lists, and nothing of higher levels."""
     need_root()
     job_path, libraries = build(case, 1)
     table = case.npuscope("doctor", "--probes").expect(0).out.splitlines()[1:]

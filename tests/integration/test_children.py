@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Children of the job that are gone before npuscope looks at them are in the session, with their own names. Witness:
-the job, which prints what it started. npuscope is stopped meanwhile, which stands for a machine on which it gets no CPU."""
+"""Children of the job that exit before npuscope inspects them are in the session, with their own
+names. Witness: the job, which prints what it started. npuscope is stopped meanwhile, which stands
+for a machine on which it gets no CPU."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ def forked_while_stopped(case: Case) -> None:
 
 @test
 def executed_while_stopped(case: Case) -> None:
-    """Names of programs come from the kernel; that command lines and libraries are missing is counted and said."""
+    """Names of programs come from the kernel; that command lines and
+    libraries are missing is counted and reported."""
     children = Children(case)
     children.pause()
     children.start(f"exec 200 {children.programs}")
@@ -117,7 +119,7 @@ def executed_while_stopped(case: Case) -> None:
 
 @test
 def executed_in_a_capture_of_the_host(case: Case) -> None:
-    """Nothing of CANN was to be recorded: with their names, which the kernel tells, nothing is missing."""
+    """Nothing of CANN was to be recorded: with their names, which the kernel reports, nothing is missing."""
     children = Children(case, "--level", "none", "--host-sys", "osrt")
     children.pause()
     children.start(f"exec 200 {children.programs}")
@@ -142,7 +144,8 @@ def more_than_wait(case: Case) -> None:
 
 @test
 def births_are_lost(case: Case) -> None:
-    """The rings are full: what they lost is counted and said, and a child that lives is found without the record of its birth."""
+    """The rings are full: what they lost is counted and reported, and a child that lives is
+    found without the record of its birth."""
     children = Children(case, "--ring-size", "64K", "--osrt-threshold", "0")
     children.pause()
     for _ in range(4):
@@ -160,7 +163,8 @@ def births_are_lost(case: Case) -> None:
     listed = children.listed()
     strangers = set(listed) - set(children.born) - {children.job.pid, companion}
     assert not strangers, strangers
-    named = {listed[pid]["comm"] for pid in listed if pid in children.born and listed[pid]["comm"] == children.born[pid][0]}
+    named = {listed[pid]["comm"] for pid in listed if pid in children.born
+             and listed[pid]["comm"] == children.born[pid][0]}
     assert named, "what the rings had room for"
 
 
@@ -182,7 +186,7 @@ def at_any_time(case: Case) -> None:
 
 @test
 def unread_at_the_end(case: Case) -> None:
-    """What waits when the capture ends is told, too."""
+    """What waits when the capture ends is recorded, too."""
     children = Children(case)
     children.pause()
     children.start(f"exec 100 {children.programs}")
@@ -196,7 +200,7 @@ def unread_at_the_end(case: Case) -> None:
 
 @test
 def records_carry_names(case: Case) -> None:
-    """In the records themselves, as the kernel told them."""
+    """In the records themselves, as the kernel reported them."""
     children = Children(case)
     children.start(f"exec 20 {children.programs}")
     children.end(DONE, PARTIAL)
@@ -225,7 +229,8 @@ def start_with_pid(case: Case, pid: int, argv: list[str]) -> Optional[Running]:
 
 @test
 def pid_comes_again(case: Case) -> None:
-    """A stranger has the pid of a child when npuscope looks: the child keeps its name, the stranger is not of the job."""
+    """A foreign process has the pid of a child when npuscope reads it: the child keeps
+    its name, the other is not of the job."""
     need(LAST_PID.exists() and os.access(LAST_PID, os.W_OK), "a kernel with checkpoint/restore: ns_last_pid")
     children = Children(case)
     children.pause()
@@ -235,7 +240,7 @@ def pid_comes_again(case: Case) -> None:
     stranger = start_with_pid(case, pid, ["sleep", "300"])
     need(stranger is not None, "a machine on which nobody else starts processes all the time")
     children.resume()
-    children.end(PARTIAL)  # with the job, not with the stranger
+    children.end(PARTIAL)  # with the job, not with the foreign process
     children.check()
     assert stranger and stranger.alive()
 

@@ -34,15 +34,18 @@ def no_sysfs(case: Case) -> None:
     """The number of CPUs cannot be known: the file is named, not the number that an error happens to be."""
     need_root()
     job = case.start(["sleep", "60"])
-    run = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh", NPUSCOPE, "record", "-p",
-                          str(job.pid), "-d", "200ms", "-o", case.dir, "--export", "none"], capture_output=True, text=True, check=False)
+    run = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh", NPUSCOPE,
+                          "record", "-p",
+                          str(job.pid), "-d", "200ms", "-o", case.dir, "--export", "none"], capture_output=True,
+                         text=True, check=False)
     assert run.returncode == FAILED, run.stderr
     assert "cannot attach: /sys/devices/system/cpu/possible cannot be read: No such file" in run.stderr, run.stderr
 
 
 @test
 def results_whose_paths_cannot_be_written(case: Case) -> None:
-    """Files that are there, but whose names are lost, are a part of success; tables that are lost are none."""
+    """Files that are there, but whose names are lost, are a part of
+    success; tables that are lost are none."""
     need_root()
     job = case.start(["sleep", "60"])
     session = case.record("-p", job.pid, "-d", "300ms", "-o", case.dir, "--export", "none").result().session.path
@@ -60,17 +63,20 @@ def how_the_command_ended(case: Case) -> None:
     need_root()
     for script, word in (("exit 42", "the command ended with status 42"),
                          ("kill -SEGV $$", "the command was killed by signal 11 (Segmentation fault)"), ("exit 0", "")):
-        run = case.npuscope("record", "-q", "--export", "none", "-o", case.dir, "--", "sh", "-c", script).expect(DONE, PARTIAL)
+        run = case.npuscope("record", "-q", "--export", "none", "-o", case.dir, "--", "sh", "-c",
+                            script).expect(DONE, PARTIAL)
         found = [line for line in run.complaints if "the command" in line]
         assert len(found) == bool(word) and all(word in line for line in found), run.err
 
 
 @test
 def the_host_alone(case: Case) -> None:
-    """A job without CANN of which only the host's part was asked for: nothing is missing, and there are no rows of zeros."""
+    """A job without CANN of which only the host's part was requested: nothing is
+    missing, and there are no rows of zeros."""
     need_root()
     job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
-    run = case.npuscope("record", "-p", job.pid, "-d", "1s", "--level", "none", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
+    run = case.npuscope("record", "-p", job.pid, "-d", "1s", "--level", "none", "--host-sys", "cpu,mem,osrt", "-o",
+                        case.dir).expect(DONE)
     assert "CANN" not in run.err and " 0 API calls" not in run.err and "device tasks" not in run.err, run.err
     for folder in run.session.path.glob("*_ascend_pt"):
         output = folder / "ASCEND_PROFILER_OUTPUT"
@@ -84,10 +90,11 @@ def the_host_alone(case: Case) -> None:
 
 @test
 def the_host_by_name(case: Case) -> None:
-    """--host-sys alone says it: no CANN is no mistake."""
+    """--host-sys is enough: no CANN is no mistake."""
     need_root()
     job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
-    run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
+    run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--host-sys", "cpu,mem,osrt", "-o",
+                        case.dir).expect(DONE)
     assert "only what the host saw was recorded" in run.err and "is this the NPU job" not in run.err, run.err
     bare = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--export", "none", "-o", case.dir).expect(PARTIAL)
     assert "is this the NPU job" in bare.err, bare.err
@@ -95,7 +102,8 @@ def the_host_by_name(case: Case) -> None:
 
 @test
 def targets_that_do_nothing(case: Case) -> None:
-    """A stopped process, a thread of the kernel, a 32-bit program: said first, not found out from an empty result."""
+    """A stopped process, a thread of the kernel, a 32-bit program:
+    reported first, not only by an empty result."""
     need_root()
     stopped = case.start(["sleep", "60"])
     stopped.signal(signal.SIGSTOP)
@@ -104,8 +112,10 @@ def targets_that_do_nothing(case: Case) -> None:
                   if path.read_text().rpartition(")")[2].split()[1] == "2"), None)
     # A program of two instructions, which loops; nothing has to be installed to build it.
     program = case.path("program32")
-    program.write_bytes(bytes.fromhex("7f454c46010101000000000000000000020003000100000054800408340000000000000000000000340020000100"
-                                      "0000000000000100000000000000008004080080040856000000560000000500000000100000") + b"\xeb\xfe")
+    program.write_bytes(bytes.fromhex("7f454c460101010000000000000000000200030001000000548004083400000000000000000000"
+                                      "00340020000100"
+                                      "0000000000000100000000000000008004080080040856000000560000000500000000100000")
+                        + b"\xeb\xfe")
     program.chmod(0o755)
     told = [(stopped.pid, "is stopped: it does nothing until it continues: kill -CONT")]
     if kernel:                                  # not in a pid namespace
@@ -115,13 +125,14 @@ def targets_that_do_nothing(case: Case) -> None:
     except OSError:
         pass                                    # a kernel without them
     for pid, word in told:
-        run = case.npuscope("record", "-q", "-p", pid, "-d", "200ms", "-o", case.dir, "--export", "none").expect(PARTIAL)
+        run = case.npuscope("record", "-q", "-p", pid, "-d", "200ms", "-o", case.dir, "--export",
+                            "none").expect(PARTIAL)
         assert any(f"pid {pid} {word}" in line for line in run.complaints), run.err
 
 
 @test
 def marks_alone(case: Case) -> None:
-    """--level none: no system calls that nobody asked for, and no cost of what was not measured."""
+    """--level none: no system calls that nobody requested, and no cost of what was not measured."""
     need_root()
     job = case.start([need_job("osrt_job"), "files"])
     run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "-o", case.dir, "--export", "none")
@@ -129,7 +140,8 @@ def marks_alone(case: Case) -> None:
     assert request["host_sys"] == [] and request["activities"] == "cpu", request
     assert not re.search(r"^(system calls|time slices|lock waits)", run.err, re.M), run.err
     assert "-1 ns" not in run.err and "a system call" not in run.err, run.err
-    both = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "--host-sys", "osrt", "-o", case.dir,
+    both = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "--host-sys", "osrt", "-o",
+                         case.dir,
                          "--export", "none").session.json["request"]
     assert both["host_sys"] == ["osrt"] and both["activities"] == "cpu,osrt", both
 
@@ -140,7 +152,8 @@ def name_of_the_jobs_host(case: Case) -> None:
     need_root()
     job = case.start(["unshare", "--uts", "sh", "-c", "hostname node-of-job && exec sleep 60"])
     wait_until(lambda: Path(f"/proc/{job.pid}/comm").read_text() == "sleep\n", "the job's name")
-    run = case.npuscope("record", "-p", job.pid, "-d", "300ms", "-o", case.dir, "--host-sys", "osrt,mem").expect(DONE, PARTIAL)
+    run = case.npuscope("record", "-p", job.pid, "-d", "300ms", "-o", case.dir, "--host-sys",
+                        "osrt,mem").expect(DONE, PARTIAL)
     [folder] = run.session.path.glob("*_ascend_pt")
     assert folder.name.startswith("node-of-job_"), folder
     [path] = folder.rglob("ascend_pytorch_profiler_*.db")
@@ -150,7 +163,8 @@ def name_of_the_jobs_host(case: Case) -> None:
 
 @test
 def name_of_a_later_host(case: Case) -> None:
-    """A process that goes to a UTS namespace of its own during the capture, when nobody may enter that: no other host's name."""
+    """A process that goes to a UTS namespace of its own during the capture, when nobody
+    may enter that: no other host's name."""
     need_root()
     job = case.start(["sh", "-c", "read line; unshare --uts sh -c 'hostname later && exec sleep 7' & sleep 7"])
     run = case.record("-p", job.pid, "-o", case.dir, "--host-sys", "osrt", "--export", "none")
@@ -199,12 +213,13 @@ def doctor(case: Case) -> None:
 
 @test
 def what_is_forbidden_is_missing(case: Case) -> None:
-    """NPUSCOPE_FORBID takes rows of the table away, and says what it does not know."""
+    """NPUSCOPE_FORBID disables rows of the table, and unknown names are reported."""
     need_root()
     names = {"task_storage": "task storage", "cookie": "attach cookies", "fentry": "fentry", "btf": "BTF",
              "ringbuf": "ring buffer"}
     for name, row in names.items():
-        result = case.npuscope("doctor", env={**os.environ, "NPUSCOPE_FORBID": f"nothing_of_the_sort,{name}"}).expect(DONE)
+        result = case.npuscope("doctor",
+                               env={**os.environ, "NPUSCOPE_FORBID": f"nothing_of_the_sort,{name}"}).expect(DONE)
         assert re.search(rf"^\s+{row}\s+no\s.*instead", result.out, re.M), f"{name}: {result.out}"
         assert result.complaints == ["npuscope: NPUSCOPE_FORBID: nothing is called nothing_of_the_sort: it is ignored"]
     result = case.npuscope("doctor", env={**os.environ, "NPUSCOPE_FORBID": "uprobe_multi"}).expect(DONE)
@@ -226,14 +241,18 @@ def what_was_meant(case: Case) -> None:
                        (["record", "4242"], "record: '4242' is no option: did you mean -p 4242?"),
                        (["record", "--lvel", "1"], "record: no option --lvel: did you mean --level?"),
                        (["record", "--level", "foo"], "record: --level: 'foo' is not one of none, 0, 1, 2"),
-                       (["record", "--host-sys-freq", "1001"], "record: --host-sys-freq: '1001' is not a number from 1 to 1000"),
-                       (["record", "--sys", "x"], "record: --sys is ambiguous: it is one of --sys-devices, --sys-hardware-mem, "),
+                       (["record", "--host-sys-freq", "1001"],
+                        "record: --host-sys-freq: '1001' is not a number from 1 to 1000"),
+                       (["record", "--sys", "x"],
+                        "record: --sys is ambiguous: it is one of --sys-devices, --sys-hardware-mem, "),
                        (["analyze", "--exprot=db", "x"], "analyze: no option --exprot: did you mean --export?"),
                        (["analyze", "--compat", "c", "x"], "analyze: --compat: 'c' is not one of auto, a, b"),
-                       (["show", "--only", "step", "x"], "show: --only: 'step' is not one of overview, findings, steps, "),
+                       (["show", "--only", "step", "x"],
+                        "show: --only: 'step' is not one of overview, findings, steps, "),
                        (["show", "--top"], "show: --top: it needs a value: a number from 1 to 1000"),
                        (["doctor", "4242"], "doctor: '4242' is not expected: did you mean --probes 4242?"),
-                       (["-p", "4242"], "no command before '-p': use npuscope COMMAND [OPTION]...: see npuscope --help")):
+                       (["-p", "4242"],
+                        "no command before '-p': use npuscope COMMAND [OPTION]...: see npuscope --help")):
         result = case.npuscope(*argv).expect(USAGE)
         assert len(result.err.splitlines()) == 1 and result.err.startswith(f"npuscope: {hint}"), f"{argv}: {result}"
 
@@ -242,7 +261,8 @@ def what_was_meant(case: Case) -> None:
 def help_of_a_command(case: Case) -> None:
     """By its name, by -h and by -?: in groups, in the order of use."""
     text = case.npuscope("record", "--help").expect(DONE).out
-    assert text == case.npuscope("help", "record").expect(DONE).out == case.npuscope("record", "-h").out == case.npuscope("record", "-?").out
+    assert text == case.npuscope("help", "record").expect(DONE).out
+    assert text == case.npuscope("record", "-h").out == case.npuscope("record", "-?").out
     groups = re.findall(r"^(\S.*):$", text, re.M)
     assert groups[:2] == ["Targets", "How long, and where"] and groups[-1] == "Messages" and len(groups) > 8, groups
     assert "--host-sys-freq=HZ     Samples a second (1 to 1000, default: 50)" in text, text
@@ -263,7 +283,8 @@ def install(case: Case) -> None:
     program = dest / "opt/npuscope/bin/npuscope"
     assert os.access(program, os.X_OK)
     text = case.npuscope("doctor", program=program).expect(DONE).out
-    assert re.search(r"^\s+helper library\s+yes", text, re.M) and re.search(r"^\s+device worker\s+yes", text, re.M), text
+    assert re.search(r"^\s+helper library\s+yes", text, re.M) and re.search(r"^\s+device worker\s+yes", text, re.M), \
+        text
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
                       env=environment(libs=[library.parent]), stdin=subprocess.PIPE, wait=False)
@@ -285,11 +306,13 @@ def install_and_uninstall(case: Case) -> None:
     dest = case.path("dest")
 
     def make(target: str) -> None:
-        case.run(["make", "-C", ROOT, target, f"DESTDIR={dest}", "prefix=/usr", f"BUILD={os.path.relpath(BUILD, ROOT)}"]).expect(0)
+        case.run(["make", "-C", ROOT, target, f"DESTDIR={dest}", "prefix=/usr",
+                  f"BUILD={os.path.relpath(BUILD, ROOT)}"]).expect(0)
 
     make("install")
     files = {str(path.relative_to(dest / "usr")) for path in dest.rglob("*") if path.is_file()}
-    for name in ("bin/npuscope", "share/man/man1/npuscope.1", *(f"share/man/man1/npuscope-{command}.1" for command in COMMANDS),
+    for name in ("bin/npuscope", "share/man/man1/npuscope.1",
+                 *(f"share/man/man1/npuscope-{command}.1" for command in COMMANDS),
                  "share/bash-completion/completions/npuscope", "share/zsh/site-functions/_npuscope"):
         assert name in files, f"{name} is not in {files}"
     other = dest / "usr/share/man/man1/other.1"
@@ -300,7 +323,7 @@ def install_and_uninstall(case: Case) -> None:
 
 @test
 def program_without_helper(case: Case) -> None:
-    """Alone in a directory it says that device times will be bounds."""
+    """Alone in a directory it reports that device times will be bounds."""
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     program = case.path("npuscope")
@@ -317,12 +340,13 @@ def program_without_helper(case: Case) -> None:
 
 @test
 def few_open_files(case: Case) -> None:
-    """Where BPF objects have no room among the open files, what to do is said."""
+    """Where BPF objects have no room among the open files, the message names the remedy."""
     need_root()
     program = case.path("few")
     program.write_text(f'#!/bin/sh\nulimit -n 24\nexec {NPUSCOPE} "$@"\n')
     program.chmod(0o755)
-    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=program, wait=False).result().expect(FAILED)
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=program,
+                         wait=False).result().expect(FAILED)
     assert any("cannot load BPF programs" in line and "ulimit -n" in line for line in result.complaints), result.err
     assert not list(case.path("out").iterdir())
 

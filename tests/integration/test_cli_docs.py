@@ -39,7 +39,8 @@ def options_of_the_documents_exist(case: Case) -> None:
 def page(name: str) -> str:
     """As man prints it, without what the terminal would do with it."""
     done = subprocess.run(["man", "--warnings", "-l", DOCS / f"{name}.1"], capture_output=True, text=True, check=True,
-                          env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C", "MAN_KEEP_FORMATTING": "", "TERM": "dumb"})
+                          env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C", "MAN_KEEP_FORMATTING": "",
+                               "TERM": "dumb"})
     assert not done.stderr, done.stderr
     return re.sub(r".\x08|\x1b\[\d*m", "", done.stdout)
 
@@ -48,7 +49,8 @@ def page(name: str) -> str:
 def pages_have_no_mistakes(_case: Case) -> None:
     need_program("mandoc", "mandoc")
     for path in [DOCS / "npuscope.1", *(DOCS / f"npuscope-{command}.1" for command in COMMANDS)]:
-        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", path], capture_output=True, text=True, check=False)
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", path], capture_output=True, text=True,
+                              check=False)
         assert done.returncode == 0 and not done.stdout, done.stdout
 
 
@@ -63,7 +65,8 @@ def pages_have_every_option(case: Case) -> None:
             assert re.search(rf"^{heading}$", text, re.M), f"{command}: no {heading}"
     text = words_of(page("npuscope-record"))
     for part in ("--host-sys-freq=HZ Samples a second (1 to 1000, default: 50)", "2 calls of the runtime's layer, too",
-                 "-d, --duration=TIME How long", "record -p 4242 -d 10s -o /data/captures", "3 done, but something was lost"):
+                 "-d, --duration=TIME How long", "record -p 4242 -d 10s -o /data/captures",
+                 "3 done, but something was lost"):
         assert part in text, f"{part!r} is not in {text}"
 
 
@@ -79,8 +82,10 @@ def page_of_the_program(case: Case) -> None:
 
 def bash(*words: str, directory: Path = ROOT) -> list[str]:
     """What bash completes of the last of WORDS, as readline splits them."""
-    script = 'compopt() { :; } && source "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _npuscope && printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "--norc", "-c", script, "bash", DOCS / "npuscope.bash", "npuscope", *words], cwd=directory,
+    script = 'compopt() { :; } && source "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _npuscope && ' \
+             'printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "--norc", "-c", script, "bash", DOCS / "npuscope.bash", "npuscope", *words],
+                          cwd=directory,
                           capture_output=True, text=True, check=True)
     assert not done.stderr, done.stderr
     return [line for line in done.stdout.split("\n") if line]
@@ -96,7 +101,8 @@ def bash_commands(_case: Case) -> None:
 def bash_options(case: Case) -> None:
     for command in COMMANDS:
         assert bash(command, "--") == ["--" + name for name in options_of(case, command)], command
-    assert bash("record", "--le") == ["--level"] and bash("record", "-q", "--max-") == ["--max-overhead", "--max-size", "--max-log-rate"]
+    assert bash("record", "--le") == ["--level"] and \
+        bash("record", "-q", "--max-") == ["--max-overhead", "--max-size", "--max-log-rate"]
 
 
 @test
@@ -109,7 +115,8 @@ def bash_words(case: Case) -> None:
     assert bash("record", "--mstx", "=", "") == ["on", "off"]
     assert "--level" in bash("record", "--mstx", "--")          # its value is behind a =, or is none
     # What is completed is what is valid.
-    for command, option in (("record", "--level"), ("record", "--task-source"), ("analyze", "--compat"), ("show", "--only")):
+    for command, option in (("record", "--level"), ("record", "--task-source"), ("analyze", "--compat"),
+                            ("show", "--only")):
         error = case.npuscope(command, option, "nonsense").err
         assert error.rstrip().endswith("is not one of " + ", ".join(bash(command, option, ""))), error
 
@@ -175,11 +182,13 @@ def zsh(case: Case, *lines: str) -> list[str]:
 
     threading.Thread(target=read_all, daemon=True).start()
     setup = (f"fpath=({DOCS} $fpath); autoload -U compinit; compinit -u -d {case.path('zcompdump')}; "
-             f'after_tab() {{ print -r -- "$BUFFER" >> {results}; BUFFER= }}; zle -N after_tab; bindkey "^T" after_tab\n')
+             f'after_tab() {{ print -r -- "$BUFFER" >> {results}; BUFFER= }}; zle -N after_tab; bindkey "^T" '
+             'after_tab\n')
     os.write(master, setup.encode())
     for number, line in enumerate(lines):
         os.write(master, f"{line}\t\x14".encode())
-        wait_until(lambda n=number: results.exists() and results.read_text().count("\n") > n, f"zsh to complete {line!r}")
+        wait_until(lambda n=number: results.exists() and results.read_text().count("\n") > n,
+                   f"zsh to complete {line!r}")
     os.write(master, b"exit\n")
     shell.wait()
     os.close(master)
@@ -193,12 +202,15 @@ def zsh_completes(case: Case) -> None:
     place.mkdir()
     (place / "train.py").write_text("")
     cases = {"npuscope rec": "npuscope record", "npuscope record --lev": "npuscope record --level=",
-             "npuscope record --level n": "npuscope record --level none", "npuscope record --unwind=d": "npuscope record --unwind=dwarf",
+             "npuscope record --level n": "npuscope record --level none",
+             "npuscope record --unwind=d": "npuscope record --unwind=dwarf",
              "npuscope record --host-sys cpu,m": "npuscope record --host-sys cpu,mem,", "npuscope record --mstx=of":
              "npuscope record --mstx=off", "npuscope show --only steps,ov": "npuscope show --only steps,overview,",
              "npuscope analyze -o pl": "npuscope analyze -o place/", "npuscope record -p 1 -a -- unshar":
-             "npuscope record -p 1 -a -- unshare", "npuscope record -- cat place/t": "npuscope record -- cat place/train.py",
-             "npuscope doctor --probes place/t": "npuscope doctor --probes place/train.py", "npuscope help doc": "npuscope help doctor"}
+             "npuscope record -p 1 -a -- unshare",
+             "npuscope record -- cat place/t": "npuscope record -- cat place/train.py",
+             "npuscope doctor --probes place/t": "npuscope doctor --probes place/train.py",
+             "npuscope help doc": "npuscope help doctor"}
     found = zsh(case, *cases)
     assert dict(zip(cases, found)) == cases, found
 

@@ -14,7 +14,8 @@ SECONDS = 20
 
 @test
 def a_step_of_the_oscillator(case: Case) -> None:
-    """make device-truth, but short: within a few microseconds at worst, and the result knows how wrong it can be."""
+    """make device-truth, but short: within a few microseconds at worst, and
+    the result knows how wrong it can be."""
     need_root()
     need_npusim()
     run = case.run(["bash", ROOT / "tools" / "device-truth.sh", SECONDS, case.path("out")], seconds=120)
@@ -24,7 +25,7 @@ def a_step_of_the_oscillator(case: Case) -> None:
     assert numbers["start_error_us_p99"] < 2 and numbers["end_error_us_p99"] < 2, numbers
     assert numbers["bound_coverage"] >= 0.999, numbers
     assert numbers["causality_violations"] == 0
-    # What is said of the error is neither nothing nor everything.
+    # The stated error is neither 0 nor unlimited.
     assert 0.5 < numbers["bound_us_p50"] < 20, numbers
     assert "<svg" in (case.path("out") / "clocks.svg").read_text()
     told = clocks_of(case)
@@ -38,13 +39,16 @@ def a_step_of_the_oscillator(case: Case) -> None:
 
 @test
 def a_job_in_a_time_namespace(case: Case) -> None:
-    """The helper in the job reads clocks that are an hour ahead of ours: device tasks are beside their launches all the same."""
+    """The helper in the job reads clocks that are an hour ahead of ours: device tasks
+    are beside their launches all the same."""
     need_root()
     need_npusim()
     need_program("unshare", "util-linux")
-    can = subprocess.run(["unshare", "--time", "--monotonic", "3600", "--fork", "true"], capture_output=True, check=False)
+    can = subprocess.run(["unshare", "--time", "--monotonic", "3600", "--fork", "true"], capture_output=True,
+                         check=False)
     need(can.returncode == 0, "time namespaces (Linux 5.6, and unshare that knows them)")
-    job = case.start(["unshare", "--time", "--monotonic", "3600", "--boottime", "3600", "--fork", SIM / "bin" / "npusim-train",
+    job = case.start(["unshare", "--time", "--monotonic", "3600", "--boottime", "3600", "--fork",
+                      SIM / "bin" / "npusim-train",
                       "--ranks", "1", "--rate", "300"], env=environment(sim=True, agent=True), stdin=subprocess.DEVNULL,
                      cwd=case.dir)
     pid = int(job.wait_for(r"^ready (\d+)").group(1))
@@ -52,15 +56,17 @@ def a_job_in_a_time_namespace(case: Case) -> None:
     assert not [line for line in result.complaints if "seem to start before" in line], result.err
     [path] = result.session.path.rglob("ascend_pytorch_profiler_*.db")
     with sqlite3.connect(path) as db:
-        tasks = db.execute("SELECT count(*), min(t.startNs - a.startNs), max(t.startNs - a.startNs) FROM TASK t JOIN CANN_API a"
-                           " USING (connectionId) JOIN NPUSCOPE_TASK_TIME USING (globalTaskId) WHERE source = 'device log'").fetchone()
+        tasks = db.execute("SELECT count(*), min(t.startNs - a.startNs), max(t.startNs - a.startNs) FROM TASK t JOIN "
+                           "CANN_API a"
+                           " USING (connectionId) JOIN NPUSCOPE_TASK_TIME USING (globalTaskId) WHERE source = 'device "
+                           "log'").fetchone()
         begin, end = db.execute("SELECT startTimeNs, endTimeNs FROM SESSION_TIME_INFO").fetchone()
     assert tasks[0] > 20 and tasks[1] >= 0 and tasks[2] < 60e9, tasks
     assert end - begin < 300e9, end - begin
 
 
 def clocks_of(case: Case) -> list[dict[str, float]]:
-    """What the results say of their clocks, in META_DATA; their tables say so too."""
+    """What the results state of their clocks, in META_DATA; their tables have the same."""
     found = []
     for path in sorted(case.path("out").glob("npuscope_*/*_ascend_pt/ASCEND_PROFILER_OUTPUT/*.db")):
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

@@ -41,7 +41,8 @@ def host_pid(job: Running) -> int:
 
 
 def loader_in(case: Case, library: Arg, before: str = "") -> tuple[Running, int]:
-    """(loader_job in a container with the library loaded, its pid on the host); `before` prepares the mounts."""
+    """(loader_job in a container with the library loaded, its pid on
+    the host); `before` prepares the mounts."""
     job = in_container(case, f"{before}\nexec '{need_job('loader_job')}'")
     assert job.wait_for(r"^ready (\d+)").group(1) == "1", "the job is not the first of its namespace"
     tell(job, f"load {library}", "loaded")
@@ -58,7 +59,8 @@ def counted(session: Session, symbol: str, pid: int) -> int:
 
 
 def record_calls(case: Case, jobs: Sequence[tuple[Running, int]]) -> Session:
-    """Captures while each job makes calls of its own number; checks that each was seen once, under the right pids."""
+    """Captures while each job makes calls of its own number; checks that
+    each was seen once, under the right pids."""
     run = case.record("-p", pid_list([pid for _, pid in jobs]), "-o", case.dir, "--export", "none")
     for i, (job, _) in enumerate(jobs):
         tell(job, f"call aclrtSynchronizeDevice {100 + i}", "called")
@@ -95,7 +97,8 @@ def own_namespaces_own_library(case: Case) -> None:
 
 @test
 def copies_with_the_same_numbers(case: Case) -> None:
-    """Two containers unpack the same image into memory: same path, size, build-id and inode number, two files."""
+    """Two containers unpack the same image into memory: same path, size,
+    build-id and inode number, two files."""
     need_containers()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     inside = case.path("inside")
@@ -139,7 +142,8 @@ def need_overlay(case: Case, lower: Path) -> None:
 
 @test
 def one_file_below_two_overlays(case: Case) -> None:
-    """Containers of one image: the kernel's probes are on the file below, once, whatever device numbers they show."""
+    """Containers of one image: the kernel's probes are on the file below,
+    once, whatever device numbers they show."""
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     need_overlay(case, library.parent)
     jobs = [loader_in(case, f"{case.path(n)}/m/libacl_rt.so", overlay(case, n, library.parent)) for n in ("a", "b")]
@@ -156,13 +160,15 @@ def copied_up_in_one_overlay(case: Case) -> None:
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     need_overlay(case, library.parent)
     jobs = [loader_in(case, f"{case.path(n)}/m/libacl_rt.so",
-                      overlay(case, n, library.parent, f"chmod 700 '{case.path(n)}/m/libacl_rt.so'" if n == "b" else ""))
+                      overlay(case, n, library.parent,
+                              f"chmod 700 '{case.path(n)}/m/libacl_rt.so'" if n == "b" else ""))
             for n in ("a", "b")]
     assert len(probed(record_calls(case, jobs))) == 2
 
 
 def sim_container(case: Case, name: str, *args: Arg, agent: bool) -> tuple[Running, int]:
-    """npusim's job in a container that has the whole installation in a tmpfs of its own: (job, pid on the host)."""
+    """npusim's job in a container that has the whole installation in a
+    tmpfs of its own: (job, pid on the host)."""
     need_containers()
     need_npusim()
     place, truth = case.path(name), case.path("truth")
@@ -171,7 +177,9 @@ def sim_container(case: Case, name: str, *args: Arg, agent: bool) -> tuple[Runni
     env = environment(sim=True, NPUSIM_TRUTH=truth)
     env = {k: v.replace(str(SIM), f"{place}/Ascend") for k, v in env.items()}
     preload = f"export LD_PRELOAD='{place}/{AGENT.name}';" if agent else ""
-    job = in_container(case, f"mount -t tmpfs none '{place}'; cp -a '{SIM}' '{AGENT}' '{place}/'; mount -t proc proc /proc; {preload} "
+    job = in_container(case,
+                       f"mount -t tmpfs none '{place}'; cp -a '{SIM}' '{AGENT}' '{place}/'; mount -t proc proc /proc; "
+                       f"{preload} "
                              f"exec '{place}/Ascend/bin/npusim-train' --ranks 1 " + " ".join(map(str, args)), env)
     rank = int(job.wait_for(r"^ready (\d+)").group(1))
     return job, next(pid for pid in family(host_pid(job)) if inner_pid(pid) == rank)
@@ -201,7 +209,7 @@ def thread_numbers(pid: int) -> dict[str, str]:
 
 
 def on_the_host(line: str, numbers: dict[str, str]) -> str:
-    """A line of a truth file with the host's numbers (tools/npusim/TRUTH.md says where they stand)."""
+    """A line of a truth file with the host's numbers (tools/npusim/TRUTH.md describes where they are)."""
     fields = line.split("\t")
     at = {"proc": 1, "launch": 2, "op": 1, "collective": 1}.get(fields[0])
     if at:
@@ -236,17 +244,18 @@ def npu_job_in_a_container(case: Case) -> None:
 
 @test
 def npu_job_in_a_container_without_helper(case: Case) -> None:
-    """The helper is not in the image: one line says what is missing and why."""
+    """The helper is not in the image: one line reports what is missing and why."""
     _job, pid = sim_container(case, "inside", agent=False)
     result = case.record("-p", pid, "-d", "1s", "-o", case.dir, "--export", "none").result().expect(DONE, PARTIAL)
-    assert sum(f"pid {pid}: no device task log: the job was started without the helper library (--inject loads it)" in line
-               for line in result.complaints) == 1, result.err
+    complaint = f"pid {pid}: no device task log: the job was started without the helper library (--inject loads it)"
+    assert sum(complaint in line for line in result.complaints) == 1, result.err
     assert result.session.process(pid)["task_source"] == "host"
 
 
 @test
 def npu_job_in_a_container_with_its_own_driver(case: Case) -> None:
-    """The host has no driver: the container's is loaded there, and its devices have the job's numbers, the host's 3 being its 0."""
+    """The host has no driver: the container's is loaded there, and its devices have the
+    job's numbers, the host's 3 being its 0."""
     os.environ["NPUSIM_FIRST_DEVICE"] = "3"
     try:
         _job, pid = sim_container(case, "inside", "--rate", 300, "--seconds", 60, agent=False)

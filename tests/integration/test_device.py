@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Devices sampled from outside the job. Witnesses: what npusim's work really moved and counted (its truth file), the raw
-records decoded in device_witness.py, and the metrics' formulas written down a second time here."""
+"""Devices sampled from outside the job. Witnesses: what npusim's work really moved and
+counted (its truth file), the raw records decoded in device_witness.py, and the metrics'
+formulas written down a second time here."""
 
 import json
 import os
@@ -15,7 +16,8 @@ from pathlib import Path
 from typing import Callable
 
 from device_witness import (HBM, Truth, channel, complaints, control, cores, database, sample, sampler, stored)
-from harness import (DONE, PARTIAL, ROOT, SIM, USAGE, Case, Result, Session, environment, host_environment, main, need_npusim, ranks_of,
+from harness import (DONE, PARTIAL, ROOT, SIM, USAGE, Case, Result, Session, environment, host_environment, main,
+                     need_npusim, ranks_of,
                      test)
 
 LINKS = ("--sys-hardware-mem", "--sys-io", "--sys-interconnection")
@@ -30,12 +32,14 @@ def rates(rows: list[tuple[int, float]]) -> tuple[int, int, float]:
 
 def expect_moved(truth: Truth, session: Session, rows: list[tuple[int, float]], device: int, link: str, way: str,
                  scale: float = 1.0) -> None:
-    """The integral of the samples is what was moved, but for 1 % and what was moved around the first and last sample."""
+    """The integral of the samples is what was moved, but for 1 % and what was
+    moved around the first and last sample."""
     begin, end, total = rates(rows)
     moved, edges = truth.moved(device, link, way, truth.raw(session, begin), truth.raw(session, end))
     what = f"device {device} {link} {way}: sampled {total:.0f}, moved {moved * scale:.0f}"
     assert moved > 0, what
-    assert edges < moved / 4, f"{what}: only {moved:.0f} bytes, {edges:.0f} of them at the edges: the capture was too short"
+    assert edges < moved / 4, \
+        f"{what}: only {moved:.0f} bytes, {edges:.0f} of them at the edges: the capture was too short"
     assert abs(total - moved * scale) <= 0.01 * moved * scale + edges * scale, what
 
 
@@ -60,7 +64,8 @@ def of_type(db: sqlite3.Connection, text: str) -> str:
 
 def conform(result: Result) -> None:
     for folder in result.out.splitlines()[1:]:
-        run = subprocess.run([ROOT / "tools" / "conformance" / "check", folder], capture_output=True, text=True, check=False)
+        run = subprocess.run([ROOT / "tools" / "conformance" / "check", folder], capture_output=True, text=True,
+                             check=False)
         assert run.returncode == 0, [line for line in run.stdout.splitlines() if line.startswith("FAIL")]
 
 
@@ -93,7 +98,8 @@ def integrals_of_memory_and_links(case: Case) -> None:
     for rank in range(2):
         db = database(result, rank)
         for way in ("read", "write"):
-            expect_moved(truth, session, summed(column(db, "HBM", "bandwidth", rank, of_type(db, way))), rank, "HBM", way)
+            expect_moved(truth, session, summed(column(db, "HBM", "bandwidth", rank, of_type(db, way))), rank, "HBM",
+                         way)
         expect_moved(truth, session, column(db, "HCCS", "txThroughput", rank), rank, "HCCS", "tx")
         expect_moved(truth, session, column(db, "HCCS", "rxThroughput", rank), rank, "HCCS", "rx")
         expect_moved(truth, session, column(db, "PCIE", "rxCplAvg", rank), rank, "PCIE", "rx")
@@ -104,7 +110,8 @@ def integrals_of_memory_and_links(case: Case) -> None:
         assert units == [(0,), (1,)], f"{units}: a 910B has two"
         others = db.execute("SELECT count(*) FROM HCCS WHERE deviceId != ?", (rank,)).fetchone()[0]
         assert others == 0, "the other rank's device is in its own result"
-        for table in ("LLC", "NPU_MEM", "QOS", "SIO", "ACC_PMU", "SOC_BANDWIDTH_LEVEL", "AICORE_FREQ", "NPU_MODULE_MEM"):
+        for table in ("LLC", "NPU_MEM", "QOS", "SIO", "ACC_PMU", "SOC_BANDWIDTH_LEVEL", "AICORE_FREQ",
+                      "NPU_MODULE_MEM"):
             n = db.execute(f"SELECT count(*) FROM {table} WHERE deviceId = ?", (rank,)).fetchone()[0]
             assert n > 1, f"{table}: {n} rows"
     conform(result)
@@ -135,7 +142,7 @@ def integrals_of_ports_910A(case: Case) -> None:
 
 
 def amounts(db: sqlite3.Connection, name: str, device: int) -> list[tuple[int, float]]:
-    """Of the UB ports' samples, which tell what was moved since the one before: as rates."""
+    """Of the UB ports' samples, which count what was moved since the one before: as rates."""
     rows = summed(column(db, "UB", name, device))
     return rows[:1] + [(t, n * NS / (t - before)) for (before, _n), (t, n) in zip(rows, rows[1:])]
 
@@ -150,11 +157,13 @@ def units(db: sqlite3.Connection, device: int, way: str) -> list[tuple[int, floa
 # What there is of each chip: table, column, link, direction
 INTEGRALS: dict[str, list[tuple[str, str, str, str]]] = {
     "910A": [("HBM", "bandwidth", "HBM", "read"), ("HBM", "bandwidth", "HBM", "write"), ("DDR", "read", "DDR", "read"),
-             ("DDR", "write", "DDR", "write"), ("HCCS", "txThroughput", "HCCS", "tx"), ("HCCS", "rxThroughput", "HCCS", "rx"),
+             ("DDR", "write", "DDR", "write"), ("HCCS", "txThroughput", "HCCS", "tx"),
+             ("HCCS", "rxThroughput", "HCCS", "rx"),
              ("PCIE", "rxCplAvg", "PCIE", "rx")],
     "310P": [("DDR", "read", "DDR", "read"), ("DDR", "write", "DDR", "write"), ("PCIE", "txPostAvg", "PCIE", "tx"),
              ("PCIE", "rxCplAvg", "PCIE", "rx")],
-    "950": [("HBM", "bandwidth", "HBM", "read"), ("HBM", "bandwidth", "HBM", "write"), ("PCIE", "rxCplAvg", "PCIE", "rx"),
+    "950": [("HBM", "bandwidth", "HBM", "read"), ("HBM", "bandwidth", "HBM", "write"),
+            ("PCIE", "rxCplAvg", "PCIE", "rx"),
             ("UB", "txUdmaBind", "UB", "tx"), ("UB", "rxUdmaBind", "UB", "rx")],
 }
 
@@ -208,7 +217,7 @@ def raw_records_add_up_exactly(case: Case) -> None:
     assert 0.97 * amount <= cycles <= amount, (cycles, amount)
 
 
-# ---- metrics: events and formulas, as the vendor documents them ---------------------------------------------
+# ---- metrics: events and formulas, as the vendor documents them --------------------------------------------
 
 GIB8 = 8589934592.0
 Formula = Callable[[dict[int, int], int, float], float]  # of events, cycles, MHz
@@ -233,7 +242,8 @@ def amount(event: int, scale: float = 1) -> Formula:
 SPLIT: dict[str, tuple[list[int], list[int], dict[str, Formula], dict[str, Formula]]] = {
     "PipeUtilization": (
         [0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55], [0x8, 0xa, 0x9, 0xb, 0xc, 0xd, 0x54, 0x55],
-        {"mac_ratio": ratio(0x416, 0x417), "scalar_ratio": ratio(0x9), "mte1_ratio": ratio(0x302), "mte2_ratio": ratio(0xc),
+        {"mac_ratio": ratio(0x416, 0x417), "scalar_ratio": ratio(0x9), "mte1_ratio": ratio(0x302),
+         "mte2_ratio": ratio(0xc),
          "fixpipe_ratio": ratio(0x303), "mac_time": part_of_time(0x416, 0x417), "mte2_time": part_of_time(0xc),
          "icache_miss_rate": lambda v, c, m: v[0x55] / v[0x54]},
         {"vec_ratio": ratio(0x8), "mte2_ratio": ratio(0xc), "mte3_ratio": ratio(0xd), "vec_time": part_of_time(0x8)}),
@@ -246,7 +256,8 @@ SPLIT: dict[str, tuple[list[int], list[int], dict[str, Formula], dict[str, Formu
          "vector_fops": lambda v, c, m: 32 * (4 * v[0x4c] + 2 * (v[0x4d] + v[0x4b] + v[0x4e]) + v[0x4f])}),
     "Memory": (
         [0x15, 0x16, 0x31, 0x32, 0xf, 0x10, 0x12, 0x13], [0x15, 0x16, 0x31, 0x32, 0xf, 0x10, 0x12, 0x13],
-        {"l1_read_bw": bandwidth(0x31, 4096), "l1_write_bw": bandwidth(0x32, 1024), "main_mem_read_bw": bandwidth(0x12, 64),
+        {"l1_read_bw": bandwidth(0x31, 4096), "l1_write_bw": bandwidth(0x32, 1024),
+         "main_mem_read_bw": bandwidth(0x12, 64),
          "l2_read_bw": bandwidth(0xf, 2048)},
         {"ub_read_bw": bandwidth(0x15, 1024), "ub_write_bw": bandwidth(0x16, 1024),
          "main_mem_write_bw": bandwidth(0x13, 64), "l2_write_bw": bandwidth(0x10, 2048)}),
@@ -261,7 +272,8 @@ SPLIT: dict[str, tuple[list[int], list[int], dict[str, Formula], dict[str, Formu
         {"ub_read_bw_vector": bandwidth(0x43, 256), "ub_write_bw_vector": bandwidth(0x44, 256)}),
     "ResourceConflictRatio": (
         [0x64, 0x65, 0x66], [0x64, 0x65, 0x66], {},
-        {"vec_bankgroup_cflt_ratio": ratio(0x64), "vec_bank_cflt_ratio": ratio(0x65), "vec_resc_cflt_ratio": ratio(0x66)}),
+        {"vec_bankgroup_cflt_ratio": ratio(0x64), "vec_bank_cflt_ratio": ratio(0x65),
+         "vec_resc_cflt_ratio": ratio(0x66)}),
     "L2Cache": (
         [0x500, 0x502, 0x504, 0x506, 0x508, 0x50a], [0x500, 0x502, 0x504, 0x506, 0x508, 0x50a],
         {"write_cache_hit": amount(0x500), "r0_read_cache_miss_allocate": amount(0x506)},
@@ -297,7 +309,8 @@ def check_metric(case: Case, session: Session, name: str) -> None:
         assert got[core, "total_cycles"] == row[0], (name, core)
         for metric, formula in formulas.items():
             want = formula(v, row[0], 1800.0) * (1000 if metric.endswith("_time") else 1)  # ns
-            assert abs(got[core, metric] - want) <= 1e-9 * abs(want) + 1e-9, (name, core, metric, got[core, metric], want)
+            assert abs(got[core, metric] - want) <= 1e-9 * abs(want) + 1e-9, \
+                (name, core, metric, got[core, metric], want)
             checked += 1
     assert checked, name
 
@@ -357,11 +370,14 @@ def a_directory_alone_gives_the_same(case: Case) -> None:
                          ("ROCE", "txBytes"), ("LLC", "throughput"), ("NPU_MEM", "hbm"), ("QOS", "bandwidth"),
                          ("ACC_PMU", "accId"), ("SIO", "rxDat")):
         # NPU_MEM has lanes that are not the channel's, too: memory of the job.
-        lanes = "WHERE type IN (SELECT id FROM STRING_IDS WHERE value IN ('app', 'device'))" if table == "NPU_MEM" else ""
-        ours, theirs = (d.execute(f"SELECT timestampNs, {value} FROM {table} {lanes} ORDER BY timestampNs, rowid").fetchall()
+        lanes = "WHERE type IN (SELECT id FROM STRING_IDS WHERE value IN ('app', 'device'))" if table == "NPU_MEM" \
+            else ""
+        ours, theirs = (d.execute(f"SELECT timestampNs, {value} FROM {table} {lanes} "
+                                  "ORDER BY timestampNs, rowid").fetchall()
                         for d in (db, other))
         assert len(ours) > 50 and len(theirs) >= len(ours), (table, len(ours), len(theirs))
-        # These times count from the start of their channel, which the session knows; the directory knows its own alone.
+        # These times count from the start of their channel, which the session
+        # knows; the directory knows its own alone.
         start = starts.get({"HBM": 1, "LLC": 8, "NPU_MEM": 131}.get(table, -1))
         late = (start["before_raw"] + start["after_raw"]) // 2 - segment["started_raw"] if start else 0
         theirs = [(u + late, w) for u, w in theirs]
@@ -372,7 +388,7 @@ def a_directory_alone_gives_the_same(case: Case) -> None:
             assert abs(v - w) <= 2e-3 * max(abs(v), abs(w)) + 1e-6, f"{table}: {v} {w}"
 
 
-# channels that a chip has, of those that are asked for; and its name and platform number
+# channels that a chip has, of those that are requested; and its name and platform number
 CHIPS = {
     "910A": ("910A", "1", {1, 3, 4, 7, 8, 9, 43, 129, 131, 142}),
     "310P": ("310P3", "4", {3, 7, 8, 43, 85, 131, 132}),
@@ -382,7 +398,8 @@ CHIPS = {
 
 @test(seconds=180)
 def other_chips(case: Case) -> None:
-    """Each generation has channels, records and cores of its own; what cores counted is what the truth says."""
+    """Each generation has channels, records and cores of its own; what
+    cores counted is as in the truth file."""
     need_npusim()
     truth = case.path("truth")
     for chip, (name, platform, channels) in CHIPS.items():
@@ -399,7 +416,8 @@ def other_chips(case: Case) -> None:
         result.expect(DONE)
         session, facts = result.session, Truth(folder)
         device = sampler(session)[0]
-        assert {c["id"] for c in device["channels"] if c["records"] or c["bytes"]} == channels, (chip, device["channels"])
+        assert {c["id"] for c in device["channels"] if c["records"] or c["bytes"]} == channels, \
+            (chip, device["channels"])
         assert device["chip"] == name
         prof = session.path / device["segments"][0]["prof_dir"] / "device_0"
         info = control(prof, "info.json.0")
@@ -430,7 +448,8 @@ REQUIRED = ("platform_version", "pid", "CPU", "DeviceInfo", "hostname", "memoryT
 
 @test(seconds=120)
 def control_files_are_complete(case: Case) -> None:
-    """What the vendor's reader refuses a directory for is there, in the sampler's and in the job's directories."""
+    """What the vendor's reader refuses a directory for is there, in the
+    sampler's and in the job's directories."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
     before = time.time() * 1e6
@@ -481,7 +500,8 @@ print(json.dumps([{held[i].pid: held[i].bytes for i in range(n.value)}, degrees.
 
 @test(seconds=120)
 def what_npu_smi_tells(case: Case) -> None:
-    """Utilisation, memory, temperature, power, health: asked a second time here, through libdcmi.so itself."""
+    """Utilisation, memory, temperature, power, health: queried a second
+    time here, through libdcmi.so itself."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
     (pid,) = ranks_of(job)
@@ -491,7 +511,8 @@ def what_npu_smi_tells(case: Case) -> None:
     result = capture.result().expect(DONE)
     later = json.loads(case.run(["/usr/bin/python3", "-c", ASK], env=environment(sim=True)).expect(DONE).out)[0]
     db = database(result)
-    rows = db.execute("SELECT aiCore, memory, temperature, power, health, hbmTotal, hbmUsed FROM NPUSCOPE_NPU_USAGE").fetchall()
+    rows = db.execute("SELECT aiCore, memory, temperature, power, health, hbmTotal, hbmUsed "
+                      "FROM NPUSCOPE_NPU_USAGE").fetchall()
     assert 15 <= len(rows) <= 21, f"{len(rows)} samples in 4 s at 5 Hz"
     assert {row[5] for row in rows} == {total} and {row[4] for row in rows} == {0}
     assert all(0 <= row[0] <= 100 and 0 <= row[1] <= 100 and 0 < row[6] < total and row[3] > 0 for row in rows), rows
@@ -499,12 +520,14 @@ def what_npu_smi_tells(case: Case) -> None:
     assert max(row[0] for row in rows) > 0, "the cores worked, and no profiler had their counters"
     memory = db.execute("SELECT pid, bytes FROM NPUSCOPE_NPU_PROCESS").fetchall()
     assert memory and {p for p, _b in memory} == {pid}, "of the result's process alone"
-    # When it was asked first the job may not have had all its memory.
+    # At the first query the job may not have had all its memory.
     assert {held[str(pid)], later[str(pid)]} & {b for _p, b in memory}, (held, later, memory)
-    header = (Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "npuscope_npu_usage.csv").read_text().split("\n")[0]
+    path = Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "npuscope_npu_usage.csv"
+    header = path.read_text().split("\n")[0]
     assert header.startswith("Device_id,Timestamp(us),AI Core(%),"), header
     trace = json.loads((Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())
-    assert {"AI Core", "Power", "Temperature", f"Memory of process {pid}"} <= {e["name"] for e in trace if e["ph"] == "C"}
+    assert {"AI Core", "Power", "Temperature",
+            f"Memory of process {pid}"} <= {e["name"] for e in trace if e["ph"] == "C"}
     conform(result)
 
 
@@ -519,7 +542,7 @@ def options_are_checked(case: Case) -> None:
 
 @test(seconds=120)
 def devices_of_everything(case: Case) -> None:
-    """-a samples all devices, unless others are asked for."""
+    """-a samples all devices, unless others are requested."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "60")
     for options, devices in (((), set(range(8))), (("--sys-devices", "job"), {0}), (("--sys-devices", "3,5"), {3, 5})):
@@ -532,11 +555,14 @@ def devices_of_everything(case: Case) -> None:
 
 @test(seconds=120)
 def devices_of_a_container(case: Case) -> None:
-    """Of a job with pids of its own devices are found by what the driver says of its processes, and the result says so."""
+    """Of a job with pids of its own devices are found by its processes in the
+    driver's answers, and the result states that."""
     need_npusim()
     train = ROOT / "build" / "npusim" / "Ascend" / "bin" / "npusim-train"
-    result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--mount", "--pid", "--fork", train, "--ranks", "1",
-                         "--rate", "500", "--seconds", "5", wait=False, env=host_environment(case)).result().expect(DONE, PARTIAL)
+    result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--mount", "--pid", "--fork",
+                         train, "--ranks", "1",
+                         "--rate", "500", "--seconds", "5", wait=False,
+                         env=host_environment(case)).result().expect(DONE, PARTIAL)
     session = result.session
     (rank,) = [p for p in session.json["processes"] if p["rank"] == 0]
     assert rank["ns_pid"] != rank["pid"] and rank["device_numbers"] == "container", rank
@@ -563,7 +589,8 @@ def the_library_that_the_job_has_mapped(case: Case) -> None:
     job.wait_for("^ready")
     for owner, sampled in ((0, True), (65534, False)):
         os.chown(library, owner, owner)
-        result = case.record("-p", job.pid, "-d", "300ms", "-o", case.path(f"out{owner}"), "--export", "none", "--sys-io",
+        result = case.record("-p", job.pid, "-d", "300ms", "-o", case.path(f"out{owner}"), "--export", "none",
+                             "--sys-io",
                              "--sys-devices", "0", wait=False, env=environment()).result().expect(DONE, PARTIAL)
         told = result.session.json.get("device_sampler")
         assert (told or {}).get("driver") == (str(library) if sampled else None), result.err

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The device sampler and a driver that refuses, loses, is in use or is reset. Witnesses: npusim's orders to itself, what its
-truth file says became of them, and the files' records decoded in device_witness.py."""
+"""The device sampler and a driver that refuses, loses, is in use or is reset. Witnesses: npusim's orders to
+itself, what its truth file has of them, and the files' records decoded in device_witness.py."""
 
 import os
 import signal
@@ -13,8 +13,9 @@ from device_witness import HBM, Truth, channel, complaints, control, sample, sam
 from harness import DONE, PARTIAL, Case, Running, Session, environment, need_npusim, test, main, wait_until
 
 SLEEP = ("sleep", "3")
-# what the driver can answer (cann-abi 4.1), and whether asking again can help
-CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True, 115: False}
+# what the driver can answer (cann-abi 4.1), and whether a retry can help
+CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True,
+         115: False}
 
 
 def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds: str = "3", devices: str = "0",
@@ -25,7 +26,8 @@ def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds:
         if not case.path(name).exists():
             case.open_path(name, folder=name == "truth")
     case.path("orders").write_text(orders)
-    return sample(case, None, *args, "--sys-devices", devices, truth=case.path("truth").resolve(), command=("sleep", seconds),
+    return sample(case, None, *args, "--sys-devices", devices, truth=case.path("truth").resolve(),
+                  command=("sleep", seconds),
                   NPUSIM_CONTROL=str(case.path("orders").resolve()), **env)
 
 
@@ -36,7 +38,8 @@ def hbm_groups(data: bytes) -> list[int]:
 
 
 def check_no_sample_is_missing(case: Case, session: Session) -> None:
-    """The samples of HBM are those that the device took, but for what came between the last read and the stop."""
+    """The samples of HBM are those that the device took, but for what
+    came between the last read and the stop."""
     times, taken = hbm_groups(stored(session, 0, "hbm.data")), set(Truth(case.path("truth")).samples[0, 1])
     assert len(times) > 20, f"only {len(times)} samples"
     different = sorted(taken ^ set(times))
@@ -45,7 +48,7 @@ def check_no_sample_is_missing(case: Case, session: Session) -> None:
 
 @test(seconds=240)
 def errors_at_start(case: Case) -> None:
-    """Each code is told once; where asking again helps, the channel is sampled in the end."""
+    """Each code is reported once; where a retry helps, the channel is sampled in the end."""
     need_npusim()
     for code, again in CODES.items():
         result = alone(case, "--sys-hardware-mem", "--export", "none", orders=f"error 0 1 start {code}\n").result()
@@ -93,7 +96,7 @@ def no_list_of_channels(case: Case) -> None:
 
 @test(seconds=120)
 def two_samplers(case: Case) -> None:
-    """The second leaves alone what the first uses, and has it when that is gone."""
+    """The second leaves alone what the first uses, and has it when that has exited."""
     first = alone(case, "--sys-hardware-mem", "--export", "none", seconds="4")
     first.wait_for("^npuscope: recording ", err=True)
     second = sample(case, None, "--sys-hardware-mem", "--sys-devices", "0", "--export", "none", command=("sleep", "8"))
@@ -120,11 +123,13 @@ def lost_records_are_counted(case: Case) -> None:
 
 @test(seconds=120)
 def a_round_of_the_ring_is_counted(case: Case) -> None:
-    """A read that takes longer than the ring holds: the driver overwrites it, and no number tells; what is reported lost is
-    what the truth says."""
-    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"  # its chip has the fastest channel: a ring is 4 s
+    """A read that takes longer than the ring holds: the driver overwrites it, and no number shows it; what is
+    reported lost is as in the truth file."""
+    # its chip has the fastest channel: a ring is 4 s
+    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
-    run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950", NPUSIM_BOARD=board)
+    run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950",
+                NPUSIM_BOARD=board)
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(2)
     orders = case.path("orders")
@@ -142,7 +147,8 @@ def a_round_of_the_ring_is_counted(case: Case) -> None:
 
 @test(seconds=120)
 def overwritten_records_leave_whole_ones(case: Case) -> None:
-    """Bytes that are gone in the middle of records: what is stored are records, in order; the loss is told."""
+    """Bytes that are missing in the middle of records: what is stored are
+    records, in order; the loss is reported."""
     run = alone(case, "--sys-hardware-mem", "--export", "none", orders="overwrite 0 1 1003\n", seconds="4")
     result = run.result().expect(PARTIAL)
     session, truth = result.session, Truth(case.path("truth"))
@@ -222,7 +228,8 @@ def killed_with_9(case: Case) -> None:
 @test(seconds=120)
 def a_slow_driver_holds_up_nobody(case: Case) -> None:
     """A start that takes a second delays neither the capture's end nor the other device."""
-    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 start 1000\nslow 0 8 stop 1000\n", seconds="4",
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 start 1000\nslow 0 8 stop 1000\n",
+                seconds="4",
                 devices="0,1")
     result = run.result().expect(DONE)
     devices = sampler(result.session)
@@ -235,8 +242,10 @@ def a_slow_driver_holds_up_nobody(case: Case) -> None:
 
 @test(seconds=120)
 def a_hanging_driver_holds_up_nobody(case: Case) -> None:
-    """A read that never comes back: the other device is sampled to the end, which comes twelve seconds after the call at most."""
-    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4", devices="0,1")
+    """A read that never comes back: the other device is sampled to the end, which comes
+    twelve seconds after the call at most."""
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4",
+                devices="0,1")
     took = run.seconds_to_end("npuscope: session in ")
     result = run.result(60).expect(PARTIAL)
     assert took < 18, f"{took:.1f} s, and {run.kept:.1f} s without a CPU: {result.err}"
@@ -244,14 +253,16 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
     exited = max(int(process["exit_monotonic"] or 0) for process in result.session.json["processes"])
     assert exited, result.session.json["processes"]
     late = (int(result.session.json["capture"]["end_monotonic"]) - exited) / 1e9
-    assert late < 1 + run.kept, f"the capture ended {late:.1f} s after the command, {run.kept:.1f} s of them without a CPU"
+    assert late < 1 + run.kept, \
+        f"the capture ended {late:.1f} s after the command, {run.kept:.1f} s of them without a CPU"
     groups = hbm_groups(stored(result.session, 1, "hbm.data"))
     assert len(groups) > 100, len(groups)
 
 
 @test(seconds=120)
 def many_slow_answers_are_no_sick_driver(case: Case) -> None:
-    """To go through sixteen devices takes the driver longer than one call may take: nobody is told that it is sick."""
+    """To go through sixteen devices takes the driver longer than one call
+    may take: it is not reported as hung."""
     board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
     run = alone(case, "--npu-usage", "--export", "none", orders="slow * * dcmi 300\n", seconds="8", devices="job",
@@ -275,11 +286,13 @@ for _ in range(20):
 
 @test(seconds=120)
 def a_program_that_brings_the_driver(case: Case) -> None:
-    """Devices are to be sampled before the program runs, when the library is nowhere yet: it is looked for again when it is there."""
+    """Devices are to be sampled before the program runs, when the library is nowhere yet: it
+    is looked for again when it is there."""
     need_npusim()
     paths = environment(sim=True)["LD_LIBRARY_PATH"]
     command = ("env", f"LD_LIBRARY_PATH={paths}", sys.executable, "-c", SUBMITS)
-    result = case.record("-o", case.path("out"), "--npu-usage", "--task-source", "host", "--export", "none", "--", *command,
+    result = case.record("-o", case.path("out"), "--npu-usage", "--task-source", "host", "--export", "none", "--",
+                         *command,
                          wait=False, env=environment()).result().expect(PARTIAL)
     assert len(complaints(result, "devices are not sampled: libascend_hal.so is not found")) == 1, result.err
     assert not complaints(result, "its chip is not known"), result.err

@@ -27,9 +27,11 @@ def told(text: str) -> list[tuple[str, int]]:
 
 @test
 def calls_on_nodes(case: Case) -> None:
-    """Each call on a node is a record, with its result; calls on other devices are none. Of tasks there is a line.
+    """Each call on a node is a record, with its result; calls on other
+    devices are none. Of tasks there is a line.
 
-    The nodes are in our own /dev, which is believed. To a second capture they are the job's alone, and it refuses them.
+    The nodes are in our own /dev, which is believed. To a second capture they
+    are the job's alone, and it refuses them.
     """
     need_root()
     need_mounts()
@@ -89,7 +91,8 @@ def of_the_whole_host(case: Case) -> None:
     need_program("nsenter", "util-linux")
     job = case.start([need_job("driver_job"), "loop"])
     job.wait_for("^ready")
-    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-a", "-d", "500ms", "-o", case.dir, "--driver",
+    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-a", "-d", "500ms", "-o", case.dir,
+                      "--driver",
                       "calls", "--host-sys", "none", "--task-source", "host", "--export", "none"])
     session = run.result().expect(DONE, PARTIAL).session
     job.tell("end")
@@ -104,7 +107,7 @@ def of_the_whole_host(case: Case) -> None:
 
 @test
 def nothing_was_asked_for(case: Case) -> None:
-    """--driver none: nothing is recorded, and not a word said."""
+    """--driver none: nothing is recorded, and nothing is printed."""
     need_root()
     job = case.start([need_job("driver_job")])
     job.wait_for("^ready")

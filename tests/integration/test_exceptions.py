@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exceptions, longjmp and pthread_exit across probed functions. Witness: the job's own output and exit status.
-At level 2, where every row of the catalogue is attached."""
+"""Exceptions, longjmp and pthread_exit across probed functions. Witness: the job's own output and exit
+status. At level 2, where every row of the catalogue is attached."""
 
 import re
 import sys
@@ -42,7 +42,8 @@ def undisturbed_and_traced(case: Case, name: str, attach: bool) -> Running:
     else:
         (case.path("go")).write_text("go\n")
         with open(case.path("go"), "rb") as go:
-            tracer = case.record("-o", case.dir, "--export", "none", "--level", 2, "--", program, TIMES, env=env, stdin=go,
+            tracer = case.record("-o", case.dir, "--export", "none", "--level", 2, "--", program, TIMES, env=env,
+                                 stdin=go,
                                  wait=False)
         tracer.wait(120)
         printed = [line for line in tracer.out.splitlines() if not line.startswith(("ready ", "/"))]

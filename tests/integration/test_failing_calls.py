@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """`npuscope analyze` and `npuscope show` while one of their calls fails: an allocation, a read, a write, ...
-(jobs/fail_call_lib.c). Status 0 means results that are the same byte for byte; any other status says why. No crash, no
-hang, no temporary files.
+(jobs/fail_call_lib.c). Status 0 means results that are the same byte for byte; any other status has a reason
+on stderr. No crash, no hang, no temporary files.
 
 NPUSCOPE_FAULT_POINTS is the number of failing calls that are tried, NPUSCOPE_TEST_SEED chooses others."""
 
@@ -27,7 +27,8 @@ SEED = int(os.environ.get("NPUSCOPE_TEST_SEED", "1"))
 FULL = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 ERRORS = {"malloc": (errno.ENOMEM,), "mmap": (errno.ENOMEM,), "open": (errno.EMFILE, errno.EACCES, errno.EIO),
           "opendir": (errno.EIO,), "stat": (errno.EIO, errno.EACCES), "read": (errno.EIO,), "write": FULL,
-          "pwrite": FULL, "ftruncate": FULL, "fallocate": FULL, "fsync": (errno.EIO,), "rename": (errno.EIO, errno.ENOSPC),
+          "pwrite": FULL, "ftruncate": FULL, "fallocate": FULL, "fsync": (errno.EIO,),
+          "rename": (errno.EIO, errno.ENOSPC),
           "close": (errno.EIO,), "mkdir": (errno.ENOSPC,), "thread": (errno.EAGAIN,), "fork": (errno.EAGAIN,)}
 WEIGHTS = {"malloc": 12, "read": 6, "open": 5, "stat": 4, "pwrite": 4, "write": 4, "mmap": 3, "opendir": 3,
            "ftruncate": 2}
@@ -55,7 +56,7 @@ def tree_of(path: Path) -> dict[str, bytes]:
 
 
 def hidden_in(*paths: Path) -> list[str]:
-    """All but the file of a result that says what it was made of: it is compared as the others are."""
+    """All but the file of a result that names its input: it is compared as the others are."""
     return [str(p) for path in paths for p in path.rglob(".*")
             if p.name != NOTE or p.relative_to(path).parts[0].startswith(".")]
 
@@ -94,7 +95,7 @@ class Failing:
                    hidden_in(out, tmp))
 
     def reasons(self, run: Run) -> list[str]:
-        """Lines that say why it failed, not what it went on without."""
+        """Lines that report why it failed, not what it went on without."""
         return [line for line in run.complaints if line.startswith("npuscope: cannot ") and
                 line not in self.base.complaints and "the result is without it" not in line]
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What happens to jobs, libraries and the machine while npuscope is at it: one clear line at most, nothing lost
-uncounted, the job as it is alone. Witnesses: the jobs' own numbers of calls, their results, other tracers."""
+"""What happens to jobs, libraries and the machine while npuscope is at it: one clear line
+at most, nothing lost uncounted, the job as it is alone. Witnesses: the jobs' own numbers
+of calls, their results, other tracers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from harness import (DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, Case, Result, R
 from records import API
 
 SYNC = "aclrtSynchronizeDevice"
-MOMENTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)  # after the start of npuscope: before, during and after its attaching
+# after the start of npuscope: before, during and after its attaching
+MOMENTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 def loader(case: Case, *libs: Path) -> Running:
@@ -61,7 +63,7 @@ def about(result: Result, *words: str) -> list[str]:
     return [line for line in result.complaints if all(word in line for word in words)]
 
 
-# ---- the job, while npuscope attaches -----------------------------------------------------------------------------------
+# ---- the job, while npuscope attaches ----------------------------------------------------------------------
 
 def ended_while_attaching(case: Case, how: Callable[[Running], None]) -> None:
     library = library_of(case)
@@ -86,7 +88,8 @@ add_test("killed_while_attaching", lambda case: ended_while_attaching(case, lamb
 
 @test
 def execs_while_attaching(case: Case) -> None:
-    """The process becomes another program at any moment: that program's calls are all there once it is probed."""
+    """The process becomes another program at any moment: that program's
+    calls are all there once it is probed."""
     library = library_of(case)
     for number, moment in enumerate(MOMENTS):
         out = case.path(f"out{number}")
@@ -123,7 +126,8 @@ def stopped_while_attaching(case: Case) -> None:
 
 @test
 def stopped_with_helper(case: Case) -> None:
-    """A stopped job's helper cannot answer: the capture begins and ends all the same, with a line, and so does the job."""
+    """A stopped job's helper cannot answer: the capture begins and ends all the
+    same, with a line, and so does the job."""
     need_npusim()
     job = case.sim_job("--ranks", 1, "--steps", 60)
     pid = ranks_of(job)[0]
@@ -137,7 +141,8 @@ def stopped_with_helper(case: Case) -> None:
 
 @test
 def stopped_while_captured(case: Case) -> None:
-    """Stopped in the middle and at the end of a capture: the end does not wait for it, what it did is there."""
+    """Stopped in the middle and at the end of a capture: the end does
+    not wait for it, what it did is there."""
     library = library_of(case)
     job = loaded(case, library)
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
@@ -205,7 +210,7 @@ def ring_too_small(case: Case) -> None:
     assert len(about(result, "records were lost", "--ring-size")) == 1, result.err
 
 
-# ---- libraries -----------------------------------------------------------------------------------------------------------
+# ---- libraries ---------------------------------------------------------------------------------------------
 
 @test
 def no_known_symbol(case: Case) -> None:
@@ -223,7 +228,8 @@ def no_known_symbol(case: Case) -> None:
 
 @test
 def replaced_while_captured(case: Case) -> None:
-    """An upgrade in the middle: the running process keeps the deleted file, the child it starts gets the new one."""
+    """An upgrade in the middle: the running process keeps the deleted file,
+    the child it starts gets the new one."""
     library = library_of(case)
     new = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("new"))
     old_job = loaded(case, library)
@@ -269,7 +275,7 @@ def patched(data: bytes, at: int, fmt: str, *values: int) -> bytes:
 
 
 def sections(data: bytes) -> list[tuple[int, int, int, int, int]]:
-    """(place of the header, type, offset, size, link)"""
+    """(offset of the header, type, offset, size, link)"""
     shoff, shnum = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
     found = []
     for i in range(shnum):
@@ -292,7 +298,8 @@ def hostile_files(good: bytes) -> dict[str, bytes]:
     files = {f"cut_at_{n}": good[:n] for n in (0, 3, 16, 64, 200, 4096, len(good) // 2, len(good) - 1)}
     files["segment_beyond_the_end"] = patched(good, code + 8, "Q", 1 << 40)
     files["segment_that_wraps"] = patched(good, code + 16, "Q", (1 << 64) - 0x800)
-    files["segment_of_all_memory"] = patched(patched(good, code + 16, "Q", 0), code + 32, "QQ", (1 << 64) - 1, (1 << 64) - 1)
+    files["segment_of_all_memory"] = patched(patched(good, code + 16, "Q", 0), code + 32, "QQ", (1 << 64) - 1,
+                                             (1 << 64) - 1)
     files["segments_that_overlap"] = patched(good, loads[0] + 4, "I", 5)
     files["sections_65535"] = patched(good, 60, "H", 65535)
     files["sections_in_the_first"] = patched(patched(good, 60, "H", 0), table[0][0] + 32, "Q", 1 << 32)
@@ -320,7 +327,8 @@ def hostile_files(good: bytes) -> dict[str, bytes]:
 
 
 def hostile(case: Case, program: Path) -> None:
-    """A job maps damaged files under CANN's names: a line for each at most, and its good library as if they were not there."""
+    """A job maps damaged files under CANN's names: a line for each at most, and its
+    good library as if they were not there."""
     library = library_of(case)
     need(program.exists(), f"{program}: make SAN=1 all")
     files = hostile_files(library.read_bytes())
@@ -349,7 +357,8 @@ add_test("hostile_files_sanitized", lambda case: hostile(case, SANITIZED))
 
 @test
 def name_of_64_kib(case: Case) -> None:
-    """An operator of that name: too long to be one, a line says that it is left out; the others are probed."""
+    """An operator of that name: too long to be one, a line reports that
+    it is left out; the others are probed."""
     need_root()
     compiler = need_program("gcc", "gcc")
     long_name = "aclnn" + "x" * 65531
@@ -372,7 +381,7 @@ def name_of_64_kib(case: Case) -> None:
     assert set(result.session.strings.values()) >= {"aclnnShort"}
 
 
-# ---- the machine ----------------------------------------------------------------------------------------------------------
+# ---- the machine -------------------------------------------------------------------------------------------
 
 @test
 def cpu_goes_offline(case: Case) -> None:
@@ -403,15 +412,18 @@ def cpu_goes_offline(case: Case) -> None:
 
 def has_probe(pid: int, library: Path) -> bool:
     """Is the function's first instruction in memory another than in the file?"""
-    symbols = subprocess.run([need_program("nm", "binutils"), "-D", library], capture_output=True, text=True, check=True).stdout
+    symbols = subprocess.run([need_program("nm", "binutils"), "-D", library], capture_output=True, text=True,
+                             check=True).stdout
     found = re.search(rf"^([0-9a-f]+) T {SYNC}$", symbols, re.M)
     assert found, symbols
     offset = int(found.group(1), 16)  # code stands in the file where it stands in memory
     return code_at(pid, str(library), offset, 1) != library.read_bytes()[offset:offset + 1]
 
 
-def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running], total: Callable[[Running, Path], int]) -> None:
-    """It has a probe on the same function before we come and after we went: both see every call, neither breaks the other."""
+def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running],
+                   total: Callable[[Running, Path], int]) -> None:
+    """It has a probe on the same function before we come and after we went: both see
+    every call, neither breaks the other."""
     library = library_of(case)
     job = loaded(case, library)
     log = case.path("tracer.log")
@@ -448,7 +460,8 @@ def start_perf(case: Case, library: Path, _log: Path) -> Running:
     if made.status:
         raise Skip(f"needs perf probe: {made.err.strip().splitlines()[:1]}")
     name = f"probe_libacl_rt:{event}"
-    case.at_end.append(lambda: subprocess.run([tool, "probe", "-q", "-d", name], check=False, capture_output=True) and None)
+    case.at_end.append(lambda: subprocess.run([tool, "probe", "-q", "-d", name], check=False, capture_output=True)
+                       and None)
     return case.start([tool, "stat", "-a", "-x", ",", "-e", name, "sleep", "60"], stdin=subprocess.DEVNULL)
 
 

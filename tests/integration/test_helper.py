@@ -58,7 +58,8 @@ def helper_leaves_other_programs_single_threaded(case: Case) -> None:
 
 @test
 def cann_is_loaded_later(case: Case) -> None:
-    """In a program that is not linked with CANN the helper is nothing but a mapped library, until a plugin brings CANN and a thread."""
+    """In a program that is not linked with CANN the helper is nothing but a mapped library,
+    until a plugin brings CANN and a thread."""
     job = case.start([need_job("late_cann_job"), "200"], env=environment(sim=True, agent=True), cwd=case.dir)
     job.wait_for("^ready")
     maps = Path(f"/proc/{job.pid}/maps").read_text()
@@ -77,7 +78,8 @@ def cann_is_loaded_later(case: Case) -> None:
 
 @test
 def command_gets_callers_umask(case: Case) -> None:
-    old = subprocess.run(["sh", "-c", "umask 022; exec \"$@\"", "sh", "sh", "-c", "umask"], capture_output=True, check=True)
+    old = subprocess.run(["sh", "-c", "umask 022; exec \"$@\"", "sh", "sh", "-c", "umask"], capture_output=True,
+                         check=True)
     run = case.record("-q", "-o", case.dir, "--export", "none", "--", "sh", "-c", "umask", wait=False,
                       preexec_fn=lambda: os.umask(0o022)).result()
     assert old.stdout.decode().strip() in run.out.split(), run
@@ -85,7 +87,8 @@ def command_gets_callers_umask(case: Case) -> None:
 
 @test
 def any_process_name_is_recorded(case: Case) -> None:
-    """Names are bytes; session.json is UTF-8 whatever they are, and no control character reaches the terminal."""
+    """Names are bytes; session.json is UTF-8 whatever they are, and no
+    control character reaches the terminal."""
     code = ("import ctypes, time\n"
             "ctypes.CDLL(None).prctl(15, b'\\xff\\x1b[2J\"\\\\', 0, 0, 0)\n"
             "time.sleep(1.5)\n")
@@ -113,7 +116,8 @@ def storm_of_mappings_does_not_stop_the_clock(case: Case) -> None:
 
 @test
 def stalled_collector_takes_the_log_up_again(case: Case) -> None:
-    """The helper lets go of a collector that is silent for 5 s; one that comes back says so and goes on."""
+    """The helper lets go of a collector that is silent for 5 s; one
+    that comes back reports it and continues."""
     job = case.sim_job("--ranks", "1", "--seconds", "40")
     rec = case.record("-d", "14s", "-o", case.dir, "--export", "none", "-p", pid_list(ranks_of(job)))
     time.sleep(2)
@@ -134,7 +138,8 @@ def stalled_collector_takes_the_log_up_again(case: Case) -> None:
 def job_that_exits_leaves_no_task_behind(case: Case) -> None:
     """What the driver still holds when the job exits is handed over: no task of the end is without its time.
 
-    Those before the first that the device timed were submitted before the log was open: on a busy machine there are some.
+    Those before the first that the device timed were submitted before the log
+    was open: on a busy machine there are some.
     """
     need(AGENT.exists(), "the helper library: make")
     env = environment(sim=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is sampled of the host. Witnesses: the job's own account (getrusage of each thread, bytes it wrote, sent and
-touched), /proc read by the test, and the chunks of host.nps decoded here."""
+"""What is sampled of the host. Witnesses: the job's own account (getrusage of each thread, bytes it wrote,
+sent and touched), /proc read by the test, and the chunks of host.nps decoded here."""
 
 import csv
 import json
@@ -101,7 +101,7 @@ Facts = dict[str, dict[int, int]]
 
 
 def used(case: Case, *options: str, netns: bool = False, directory: Optional[Path] = None) -> tuple[Facts, int, Result]:
-    """Runs the job under npuscope; what it says it used, its pid, the result."""
+    """Runs the job under npuscope; its use by its own report, its pid, the result."""
     need_root()
     where: list[Any] = [(directory or case.dir) / "data"]
     job = case.start([need_job("host_job"), *where, *(["netns"] if netns else [])])
@@ -128,7 +128,8 @@ def fact(facts: Facts, name: str) -> int:
 
 
 def results(result: Result, pattern: str = "*_ascend_pt") -> list[Path]:
-    # In directories of their own if there is a result of both a process and the host: somebody may use an NPU beside the test.
+    # In directories of their own if there is a result of both a process and the host:
+    # somebody may use an NPU beside the test.
     path = result.session.path
     return sorted(found for base in (path, path / "ranks", path / "whole_host") for found in base.glob(pattern))
 
@@ -164,7 +165,7 @@ def rows_of(folder: Path, sql: str) -> list[tuple[Any, ...]]:
 def what_a_job_uses(case: Case) -> None:
     """CPU of each thread, memory, storage and sockets of a process: within 1 % of the job's own account."""
     facts, pid, result = used(case, "--host-sys", "cpu,mem,disk,network", netns=True)
-    result.expect(DONE)  # there is no CANN library in this job, and the host was asked for
+    result.expect(DONE)  # there is no CANN library in this job, and the host was requested
     host = Host(result.session)
     assert result.session.dropped() == 0, result.err
     assert result.session.json["drops"]["host"] == 0, result.err
@@ -213,7 +214,9 @@ def what_the_result_says(case: Case) -> None:
     cpus = os.cpu_count() or 1
 
     memory = table(folder, "host_mem_usage")[0]
-    total = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text()).group(1))  # type: ignore[union-attr]
+    found = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())
+    assert found
+    total = int(found[1])
     assert int(memory["Total Memory(KB)"]) == total, memory
     peak = float(memory["Peak Used Memory(KB)"]) * 1024
     assert fact(facts, "memory") <= peak <= 1.1 * fact(facts, "memory"), memory
@@ -258,7 +261,7 @@ def only_what_was_asked(case: Case) -> None:
 
 @test
 def the_rate(case: Case) -> None:
-    """As many samples as were asked for; what was left out is counted."""
+    """As many samples as were requested; what was left out is counted."""
     need_root()
     job = case.start(["sleep", "60"])
     for hz in (10, 200):
@@ -269,7 +272,7 @@ def the_rate(case: Case) -> None:
         taken = cost["host_samples"] + cost["host_samples_left_out"]
         seconds = (result.session.json["capture"]["end_monotonic"]
                    - result.session.json["capture"]["begin_monotonic"]) / 1e9
-        # from before the first probe was armed until the last was gone
+        # from before the first probe was armed until the last was detached
         assert hz * seconds - 2 <= taken <= hz * (seconds + 2), f"{hz} Hz: {taken} samples in {seconds} s"
         assert cost["host_sampling_ns"] <= 0.3 * seconds * 1e9, cost
 
@@ -282,7 +285,8 @@ def children_and_commands(case: Case) -> None:
               "pid = os.fork()\n"
               "end = time.process_time() + 0.5\n"
               "while time.process_time() < end: pass\n"
-              "os.write(1, b'cpu %d %d\\n' % (os.getpid(), int(time.process_time() * 1e9)))\n"  # whole: print() need not be
+              # whole: print() need not be
+              "os.write(1, b'cpu %d %d\\n' % (os.getpid(), int(time.process_time() * 1e9)))\n"
               "time.sleep(0.5)\n"
               "pid and os.wait()\n")
     result = case.npuscope("record", "--host-sys", "cpu", "--task-source", "host", "-o", case.dir, "--export", "none",
@@ -309,7 +313,7 @@ def bad_values(case: Case) -> None:
     assert not list(case.dir.glob("npuscope_*"))
 
 
-# ---- the whole host. --task-source host: other jobs of this machine keep their helpers to themselves ----------
+# ---- the whole host. --task-source host: other jobs of this machine keep their helpers to themselves -------
 
 def whole_host(case: Case, *options: str, wait: bool = True) -> Running:
     return case.record("-a", "--task-source", "host", "-o", case.dir, *options, wait=wait)
@@ -343,7 +347,7 @@ def the_host_without_a_job(case: Case) -> None:
     assert f"Process python3 {spin.pid} CPU" in drawn, sorted(drawn)
     assert {"CPU 0", "CPU Avg", "Host CPU", "Memory Usage", "Network Usage"} - set(drawn) <= {"Network Usage"}
     assert rows_of(folder, "select count(*) from CPU_USAGE where cpuId = '0'")[0][0] > 5
-    # nothing asked for system calls
+    # nothing requested system calls
     assert not result.session.of(4) and not result.session.of(5)
 
 
@@ -388,7 +392,7 @@ def a_job_among_others(case: Case) -> None:
 
 @test
 def system_calls_of_everybody(case: Case) -> None:
-    """Only where osrt was asked for, with its price; npuscope's own calls are not among them."""
+    """Only if osrt was requested, with its cost; npuscope's own calls are not among them."""
     caller = case.start(["/usr/bin/python3", "-c", "import os, time\nwhile True: os.getppid(); time.sleep(0.01)"])
     run = whole_host(case, "-d", "1s", "--host-sys", "osrt")
     result = run.result()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Jobs that forge the memory of npuscope's helper (jobs/hostile_helper_job.c), each beside a job that does no harm: the capture ends in
-time, the other job is recorded whole, and the forger loses its own task log alone. Witness of the other job: its truth file."""
+"""Jobs that forge the memory of npuscope's helper (jobs/hostile_helper_job.c), each beside a job that does no
+harm: the capture ends in time, the other job is recorded whole, and the forger loses its own task log alone.
+Witness of the other job: its truth file."""
 
 from __future__ import annotations
 
@@ -15,25 +16,28 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, add_test, main, need_job, need_npusim, need_root, pid_list,
+from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, add_test, main, need_job, need_npusim,
+                     need_root, pid_list,
                      ranks_of, test)
 
 MB = 1 << 20
 MAX_SIZE = 192 * MB
 COMPARE = ROOT / "tools" / "truth" / "compare"
-# How each attacks, and what is said of it; "": nothing has to be.
+# How each attacks, and what is reported of it; "": nothing has to be.
 ENDS = r"its task log ends here|bytes of its task log are lost"
-WAYS = {"flood": ENDS, "breaks": ENDS, "devices": "", "clocks": ENDS, "garbage": "makes no sense", "head": "makes no sense",
+WAYS = {"flood": ENDS, "breaks": ENDS, "devices": "", "clocks": ENDS, "garbage": "makes no sense",
+        "head": "makes no sense",
         "errors": "", "deaf": f"{ENDS}|had not read the rest", "running": ""}
-# Two seconds are what the user was promised, and one more is for helpers and workers that a busy machine keeps waiting. What the machine
-# adds to every end is measured without an attacker.
+# Two seconds are what the user was promised, and one more is for helpers and workers that a busy machine
+# keeps waiting. What the machine adds to every end is measured without an attacker.
 END_S = 3.0
 SESSION = "session in /"  # the last word of a capture, before its results are made
 
 
 def forger(case: Case, way: str, processes: int = 1) -> list[int]:
     """Processes of an ordinary user that attack in that way."""
-    run = case.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", need_job("hostile_helper_job"), way, processes],
+    run = case.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", need_job("hostile_helper_job"),
+                      way, processes],
                      cwd="/")
     run.wait_for(r"(^ready \d+\n){%d}" % processes)
     return [int(pid) for pid in re.findall(r"^ready (\d+)$", run.out, re.M)]
@@ -52,7 +56,8 @@ class Scene:
         # In memory: how long a disk takes is not what is measured.
         self.out = Path(tempfile.mkdtemp(prefix="npuscope-test.", dir="/dev/shm"))
         case.at_end.append(lambda: shutil.rmtree(self.out, ignore_errors=True))
-        self.run = case.record("-p", pid_list([self.pid, *others]), "-o", self.out, "--max-size", str(MAX_SIZE), *options)
+        self.run = case.record("-p", pid_list([self.pid, *others]), "-o", self.out, "--max-size", str(MAX_SIZE),
+                               *options)
 
     def result(self) -> Result:
         """The end of both; the capture is to have ended."""
@@ -66,7 +71,8 @@ class Scene:
     def recorded_whole(self, result: Result) -> None:
         """Every task of the job, with the device's own time."""
         numbers = self.case.path(f"numbers-{self.name}.json")
-        run = self.case.run(["/usr/bin/python3", COMPARE, "--truth", self.case.path(f"truth-{self.name}"), "--result", result.session.path,
+        run = self.case.run(["/usr/bin/python3", COMPARE, "--truth", self.case.path(f"truth-{self.name}"), "--result",
+                             result.session.path,
                              "--session", result.session.path, "--format", "db", "--json", numbers], seconds=120)
         found = json.loads(numbers.read_text())
         assert run.status == 0, f"{run.out} {run.err}"
@@ -92,7 +98,8 @@ def attacked(case: Case, way: str) -> None:
     time.sleep(3)
     took = scene.run.seconds_to_end(SESSION, signal.SIGINT)
     result = scene.result()
-    assert took < END_S + usual, f"the capture took {took:.2f} s to end, {usual:.2f} s without the attacker: {result.err}"
+    assert took < END_S + usual, \
+        f"the capture took {took:.2f} s to end, {usual:.2f} s without the attacker: {result.err}"
     assert re.search(WAYS[way], result.err), result.err
     assert "capture stopped" not in result.err, result.err
     assert len(re.findall(rf"pid {attacker}\b", result.err)) < 80, result.err
@@ -106,12 +113,14 @@ for _way in WAYS if os.environ.get("NPUSCOPE_ATTACK") else ():
 
 @test
 def all_ways_at_once(case: Case) -> None:
-    """Dozens of forgers: none is waited for, each loses its own log, and the job that does no harm has all of its own."""
+    """Dozens of forgers: none is waited for, each loses its own log, and the job
+    that does no harm has all of its own."""
     need_root()
     need_npusim()
     usual = usual_end(case)
     forgers = {way: forger(case, way, {"running": 20, "flood": 3}.get(way, 1)) for way in WAYS}
-    scene = Scene(case, "all", [pid for pids in forgers.values() for pid in pids], "--export", "db", "--host-sys", "none")
+    scene = Scene(case, "all", [pid for pids in forgers.values() for pid in pids], "--export", "db", "--host-sys",
+                  "none")
     time.sleep(3)
     took = scene.run.seconds_to_end(SESSION, signal.SIGINT)
     result = scene.result()

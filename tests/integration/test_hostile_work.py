@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that make as much work as they can for `npuscope record` (jobs/hostile_work_job.c) do not keep it from a
-job beside them. Witnesses: the CPU time and memory that the kernel counts for npuscope, and the other job's own number of
-calls. No wall clock."""
+"""Processes that make as much work as they can for `npuscope record` (jobs/hostile_work_job.c) do not keep it
+from a job beside them. Witnesses: the CPU time and memory that the kernel counts for npuscope, and the other
+job's own number of calls. No wall clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ SECONDS = 400
 NOBODY = 65534
 
 # user/work_budget.h
-ONCE, SHARE = 2.0, 0.10  # s of CPU time that one process can make us spend at once, and part of a CPU in the long run
+# s of CPU time that one process can make us spend at once, and part of a CPU in the long run
+ONCE, SHARE = 2.0, 0.10
 ALL_ONCE, ALL_SHARE = 8.0, 0.33  # ... all of them
 LISTED_BORN = 16384
 
@@ -33,11 +34,12 @@ Arg = Union[str, Path, int]
 
 
 def attack(function: Any) -> Any:
-    """Decorator: a test that `make attack` runs alone: it takes long, and another one here has the same limit."""
+    """Decorator: a test that `make attack` runs alone: it takes long,
+    and another one here has the same limit."""
     return test(function, seconds=SECONDS) if os.environ.get("NPUSCOPE_ATTACK") else function
 
 
-# ---- a capture that is measured ------------------------------------------------------------------------------------
+# ---- a capture that is measured ----------------------------------------------------------------------------
 
 class Cost:
     """What npuscope took from its start to its end."""
@@ -48,7 +50,7 @@ class Cost:
 
 def finish(run: Running, began: float, seconds: float = 120) -> tuple[Result, Cost]:
     """End a capture with Ctrl-C."""
-    # Not what wait4(2) says: that has the memory of this program in it, from before it executed npuscope.
+    # Not the value of wait4(2): that has the memory of this program in it, from before it executed npuscope.
     peak = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{run.pid}/status").read_text(), re.M)
     assert peak, "no VmHWM"
     run.signal(signal.SIGINT)
@@ -131,7 +133,7 @@ BRIEF, LONG = (6, 10) if SOAK or os.environ.get("NPUSCOPE_ATTACK") else (2, 4)
 
 def capture(case: Case, jobs: Sequence[Running], *options: Arg, seconds: float = BRIEF,
             **kwargs: Any) -> tuple[Session, Result, Cost]:
-    """Record JOBS and an innocent one, which must be there whole. What it may cost is what docs/security.md says."""
+    """Record JOBS and an innocent one, which must be there whole. What it may cost is in docs/security.md."""
     need_root()
     usual = alone(case)
     innocent = Innocent(case)
@@ -162,7 +164,7 @@ def left_out(session: Session, result: Result, job: Running, *kinds: str) -> Non
     assert result.status == PARTIAL, result
 
 
-# ---- paths ---------------------------------------------------------------------------------------------------------
+# ---- paths -------------------------------------------------------------------------------------------------
 
 @test(seconds=SECONDS)
 def paths_of_many_directories(case: Case) -> None:
@@ -186,12 +188,12 @@ def paths_through_many_links(case: Case) -> None:
     left_out(session, result, job, "looks")
 
 
-# ---- ELF files -----------------------------------------------------------------------------------------------------
+# ---- ELF files ---------------------------------------------------------------------------------------------
 
 def write_elf(path: Path, names: Sequence[str], *, symbols: int = 0, size: int = 16, apart: int = 0) -> None:
-    """A library that exports NAMES, one after the other APART bytes apart, or SYMBOLS symbols of the first name. Each
-    function of SIZE bytes can be probed behind its first instruction, if no branch leads there: endbr64, push %rbp,
-    nops; bti, nops."""
+    """A library that exports NAMES, one after the other APART bytes apart, or SYMBOLS symbols of the first
+    name. Each function of SIZE bytes can be probed behind its first instruction, if no branch leads there:
+    endbr64, push %rbp, nops; bti, nops."""
     text, offsets = b"\0", []
     for name in names:
         offsets.append(len(text))
@@ -267,7 +269,8 @@ def operators_with_large_bodies(case: Case) -> None:
 
 @attack
 def many_libraries(case: Case) -> None:
-    """Thousands of files under one of CANN's names: they do not use up the probes and descriptors of others."""
+    """Thousands of files under one of CANN's names: they do not use up
+    the probes and descriptors of others."""
     folder = case.open_path("many", folder=True)
     paths = [folder / str(i) / "libacl_rt.so" for i in range(2000)]
     for path in paths:
@@ -295,11 +298,12 @@ def a_library_that_changes_while_it_is_read(case: Case) -> None:
     assert job.alive()
 
 
-# ---- mappings, processes, threads ------------------------------------------------------------------------------------
+# ---- mappings, processes, threads --------------------------------------------------------------------------
 
 @test(seconds=SECONDS)
 def as_many_mappings_as_there_can_be(case: Case) -> None:
-    """65,000 mappings of a file with a path of 4000 bytes, in each of three processes that map more all the time."""
+    """65,000 mappings of a file with a path of 4000 bytes, in each of three
+    processes that map more all the time."""
     folder = case.open_path("pages", folder=True)
     os.chmod(folder, 0o755)
     deep = str(folder)

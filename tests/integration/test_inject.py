@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`record --inject` loads the helper library into jobs that run, and they notice nothing; where it cannot, the job
-is as it was. Witnesses: what the jobs find changed in themselves (jobs/inject_job.c), their results without us, the
-simulator's log, /proc before and after, strace.
+"""`record --inject` loads the helper library into jobs that run, and they notice nothing; where it cannot,
+the job is as it was. Witnesses: what the jobs find changed in themselves (jobs/inject_job.c), their results
+without us, the simulator's log, /proc before and after, strace.
 
-NPUSCOPE_INJECT_ROUNDS: how often each is done, each time with a new job (1); killed at every step from 100 on, else at some.
+NPUSCOPE_INJECT_ROUNDS: how often each is done, each time with a new job (1); killed
+at every step from 100 on, else at some.
 """
 
 import os
@@ -19,22 +20,24 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from harness import AGENT, DONE, FAILED, JOB_SOURCES, NPUSCOPE, PARTIAL, SIM, SOAK, USAGE, Case, Result, Running, add_test, \
-    environment, main, mappings, need, need_job, need_mounts, need_npusim, need_program, pid_list, ranks_of, test, \
-    threads_of
+from harness import AGENT, DONE, FAILED, JOB_SOURCES, NPUSCOPE, PARTIAL, SIM, SOAK, USAGE, Case, Result, Running, \
+    add_test, environment, main, mappings, need, need_job, need_mounts, need_npusim, need_program, pid_list, ranks_of, \
+    test, threads_of
 
 ROUNDS = int(os.environ.get("NPUSCOPE_INJECT_ROUNDS", "1"))
 SECONDS = 120 + 12 * ROUNDS
 LIBRARY = SIM / "cann" / "latest" / f"{os.uname().machine}-linux" / "lib64" / "libacl_rt.so"
 MEMORY = "/memfd:npuscope-agent (deleted)"
-LOADED = re.compile(r"helper library is loaded: thread \d+ was led astray for ([\d.]+) ms; (\d+) stops, the longest of ([\d.]+) ms")
+LOADED = re.compile(r"helper library is loaded: thread \d+ was led astray for ([\d.]+) ms; (\d+) stops, the longest of "
+                    r"([\d.]+) ms")
 REFUSED = re.compile(r"^npuscope: pid \d+: the helper library was not loaded: (.*): the job goes on as it was$", re.M)
 
 
 def start_job(case: Case, mode: str, seconds: float = 60, program: Optional[Path] = None) -> Running:
     """Start inject_job, for that long; MODE python: the one in CPython."""
     need_npusim()
-    what = [sys.executable, JOB_SOURCES / "inject_job.py"] if mode == "python" else [program or need_job("inject_job"), mode]
+    what = [sys.executable, JOB_SOURCES / "inject_job.py"] if mode == "python" \
+        else [program or need_job("inject_job"), mode]
     job = case.start([*what, seconds, LIBRARY], env=environment(sim=True))
     job.wait_for(r"^ready \d+$")
     return job
@@ -42,7 +45,8 @@ def start_job(case: Case, mode: str, seconds: float = 60, program: Optional[Path
 
 def inject(case: Case, pid: int, *more: str) -> Result:
     need(AGENT.exists(), "the helper library: make")
-    return case.record("--inject", "-d", "100ms", "--host-sys", "none", "--export", "none", "-o", case.dir, "-p", str(pid),
+    return case.record("--inject", "-d", "100ms", "--host-sys", "none", "--export", "none", "-o", case.dir, "-p",
+                       str(pid),
                        *more, wait=False).result(60)
 
 
@@ -91,7 +95,8 @@ def mode_test(mode: str) -> None:
     add_test(f"job_in_{mode}_notices_nothing", run, SECONDS)
 
 
-for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin", "masked",
+for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin",
+              "masked",
               "filter_clone3", "python"):
     mode_test(_mode)
 
@@ -178,7 +183,8 @@ def handler_that_interrupted_the_allocator_is_left_alone(case: Case) -> None:
 
 def compile_job(case: Case, *compiler: str) -> Path:
     out = case.path("job")
-    case.run([*compiler, "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-DNO_LOADER", "-idirafter", "/usr/include", "-idirafter",
+    case.run([*compiler, "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-DNO_LOADER", "-idirafter", "/usr/include",
+              "-idirafter",
               f"/usr/include/{os.uname().machine}-linux-gnu", JOB_SOURCES / "inject_job.c", "-o", out]).expect(0)
     return out
 
@@ -305,7 +311,8 @@ def demo_test(name: str, python: bool) -> None:
             shutil.rmtree(capture.session.path)
             shutil.rmtree(again.session.path)
         report(name, times)
-    run.__doc__ = f"npusim's {name}, under load until it is captured: same result, tasks timed by the device, a second capture " \
+    run.__doc__ = f"npusim's {name}, under load until it is captured: same result, tasks timed by the device, " \
+                  "a second capture " \
                   "needs nothing."
     add_test(f"demo_in_{name}_is_the_same", run, SECONDS + 20 * ROUNDS)
 
@@ -322,8 +329,10 @@ STEPS = "ptrace,pwrite64,process_vm_readv,process_vm_writev,wait4,timer_settime"
 def killed_at(case: Case, pid: int, step: int) -> bool:
     """Inject, and kill whoever makes that call when it does it for the Nth time. Was anybody killed?"""
     strace = need_program("strace", "strace")
-    run = case.run([strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={STEPS}", "-e", f"inject={STEPS}:signal=KILL:when={step}",
-                    NPUSCOPE, "record", "-q", "--inject", "-d", "1ms", "--host-sys", "none", "--level", "none", "--export", "none",
+    run = case.run([strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={STEPS}", "-e",
+                    f"inject={STEPS}:signal=KILL:when={step}",
+                    NPUSCOPE, "record", "-q", "--inject", "-d", "1ms", "--host-sys", "none", "--level", "none",
+                    "--export", "none",
                     "-o", case.dir, "-p", pid])
     return "has ended" in run.err or run.status < 0 or run.status > 128
 
@@ -344,7 +353,8 @@ def death_test(mode: str) -> None:
             if not killed_at(case, job.pid, step):
                 break
             killed += 1
-            assert job.process.poll() is None, f"the job died when we were killed at step {step}: {job.process.returncode}"
+            assert job.process.poll() is None, \
+                f"the job died when we were killed at step {step}: {job.process.returncode}"
         assert killed > 3, f"only {killed} of {steps}"
         job.kill()
         job = start_job(case, mode, 600)

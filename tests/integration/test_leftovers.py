@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a killed `npuscope analyze` leaves is removed by the next one of the same input, wherever the first wrote, or into
-the same directory. What a living one has is not, nor what npuscope did not make."""
+"""What a killed `npuscope analyze` leaves is removed by the next one of the same input, wherever the first
+wrote, or into the same directory. What a living one has is not, nor what npuscope did not make."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def home(case: Case, **more: object) -> dict[str, str]:
 def stopped(case: Case, source: Path, out: Path, *, env: Optional[dict[str, str]] = None) -> Running:
     """An analysis that stands still with all of its result in a temporary directory."""
     library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
-    env = dict(env or home(case)) | {"LD_PRELOAD": str(library), "FAIL_KIND": "rename", "FAIL_AT": "1", "FAIL_STOP": "1"}
+    env = dict(env or home(case)) | {"LD_PRELOAD": str(library), "FAIL_KIND": "rename", "FAIL_AT": "1",
+                                     "FAIL_STOP": "1"}
     run = case.start([NPUSCOPE, "analyze", "-o", out, source], env=env)
     wait_until(lambda: Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "the stop")
     assert len(hidden(out)) == 1 and files(hidden(out)[0]), f"{hidden(out)}"
@@ -71,7 +72,8 @@ def analyze(case: Case, source: Path, out: Path, env: Optional[dict[str, str]] =
 
 @test
 def of_the_same_input(case: Case) -> None:
-    """The second writes elsewhere, also into the input's own directory, and is given the input by another path."""
+    """The second writes elsewhere, also into the input's own directory,
+    and is given the input by another path."""
     source = prof(case, "raw")
     link = case.path("link")
     link.symlink_to(source)
@@ -106,7 +108,8 @@ def in_the_inputs_own_directory(case: Case) -> None:
 
 @test
 def of_one_that_lives(case: Case) -> None:
-    """It has not run for long, and others analyse the same input into the same directory: its result is whole."""
+    """It has not run for long, and others analyse the same input into
+    the same directory: its result is whole."""
     source = prof(case, "raw")
     run = stopped(case, source, case.path("out"))
     left = hidden(case.path("out"))[0]
@@ -127,7 +130,8 @@ def of_somebody_else(case: Case) -> None:
     source, out, precious = prof(case, "raw"), case.path("out"), case.path("precious")
     precious.mkdir()
     (precious / "file").write_text("x")
-    for name in (".note.1.0.tmp", ".npuscope-x.tmp", ".npuscope-x.1.0.tmp.d", ".npuscope-x.1.0x.tmp", ".npuscope.1.tmp"):
+    for name in (".note.1.0.tmp", ".npuscope-x.tmp", ".npuscope-x.1.0.tmp.d", ".npuscope-x.1.0x.tmp",
+                 ".npuscope.1.tmp"):
         (out / name).mkdir(parents=True)
         (out / name / "file").write_text("x")
     (out / ".npuscope-x.1.1.tmp").symlink_to(precious)
@@ -144,7 +148,7 @@ def of_somebody_else(case: Case) -> None:
     ours = out / f".npuscope-x@{HOST}.1.4.tmp"
     ours.mkdir()
     (ours / "link").symlink_to(precious)
-    # Notes that say what is not so.
+    # Notes with false content.
     env = home(case)
     left = killed(case, source, case.path("first"), env=env)
     notes = [p for p in case.path("state").rglob("*") if p.is_file()]
@@ -153,7 +157,8 @@ def of_somebody_else(case: Case) -> None:
     for number, (temp, where) in enumerate((("precious", case.dir), ("../precious", out), (".npuscope-x.1.1.tmp", out),
                                             (".npuscope-x.1.3.tmp", out), ("", case.dir))):
         lines = text.split("\n")
-        (notes[0].parent / f"{notes[0].name.split('.')[0]}.{number}").write_text("\n".join([lines[0], temp, str(where)]))
+        (notes[0].parent / f"{notes[0].name.split('.')[0]}.{number}").write_text("\n".join([lines[0], temp,
+                                                                                            str(where)]))
     (notes[0].parent / f"{notes[0].name.split('.')[0]}.link").symlink_to("/dev/zero")
     os.mkfifo(notes[0].parent / f"{notes[0].name.split('.')[0]}.fifo")
     before = files(out) | {p.name: b"" for p in out.iterdir() if p not in (ours, old)}
@@ -185,7 +190,7 @@ def of_the_whole_host(case: Case) -> None:
 
 @test
 def notes_of_what_is_nowhere(case: Case) -> None:
-    """The directory that a note tells of may be on a disk that is away, but not for good."""
+    """The directory that a note names may be on a disk that is away, but not for good."""
     source = prof(case, "raw")
     killed(case, source, case.path("out"))
     [note] = [p for p in case.path("state").rglob("*") if p.is_file()]

@@ -58,7 +58,8 @@ def run_until_probed(case: Case) -> None:
 
 @test
 def loaded_later_on_the_search_path(case: Case) -> None:
-    """In a directory of LD_LIBRARY_PATH the library is probed before the job loads it: not one call is missed."""
+    """In a directory of LD_LIBRARY_PATH the library is probed before the
+    job loads it: not one call is missed."""
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = loader(case, library.parent)
@@ -178,7 +179,8 @@ def other_mount_namespace(case: Case) -> None:
     inside = case.path("inside")
     inside.mkdir()
     job = case.start(["unshare", "-m", "sh", "-c",
-                      f"mount -t tmpfs none '{inside}' && cp '{library}' '{inside}/' && exec '{need_job('loader_job')}'"])
+                      f"mount -t tmpfs none '{inside}' && cp '{library}' '{inside}/' && exec "
+                      f"'{need_job('loader_job')}'"])
     job.wait_for("^ready")
     command(job, f"load {inside}/libacl_rt.so", "loaded")
     assert not list(inside.iterdir())

@@ -10,7 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Optional
 
-from harness import (BUILD, DONE, PARTIAL, USAGE, Arg, Case, Result, add_test, build_library, environment, main, need_job,
+from harness import (BUILD, DONE, PARTIAL, USAGE, Arg, Case, Result, add_test, build_library, environment, main,
+                     need_job,
                      need_root, test)
 
 MARKER, RANGE = 0, 2
@@ -53,7 +54,7 @@ for way, count in (("one", 1), ("one", 0), ("threads", 1)):
              marks(case, way, count))
 
 
-# ---- jobs that have mstx from its headers ------------------------------------------------------------------------------
+# ---- jobs that have mstx from its headers ------------------------------------------------------------------
 
 INJECTION = BUILD / "libnpuscope_mstx.so"
 ROUNDS = 20
@@ -69,7 +70,8 @@ def long_text(i: int) -> str:
     return text if len(text) <= LONGEST else chr(ord("A") + i) + text[1:LONGEST] + " [cut]"
 
 
-def header_job(case: Case, how: str, *options: Arg, injection: Optional[Path] = INJECTION) -> tuple[Result, Counter[tuple[str, str]]]:
+def header_job(case: Case, how: str, *options: Arg,
+               injection: Optional[Path] = INJECTION) -> tuple[Result, Counter[tuple[str, str]]]:
     """Runs it under a capture: (the capture, how often each message was recorded in which domain)."""
     need_root()
     more: dict[str, Arg] = {"MSTX_INJECTION_PATH": injection} if injection else {}
@@ -107,7 +109,8 @@ ALL = ("default", "input", "output")
 
 
 def by_headers(case: Case, how: str) -> None:
-    """Every mark, under the name of its domain, also of one that was made before the capture; texts whole or with a label."""
+    """Every mark, under the name of its domain, also of one that was made before the
+    capture; texts whole or with a label."""
     result, found = header_job(case, how)
     assert found == expected(*ALL), found
     session = result.expect(DONE, PARTIAL).session
@@ -134,7 +137,8 @@ def injection_without_a_capture(case: Case) -> None:
     """The library alone changes nothing but the numbers of ranges."""
     outputs = []
     for env in ({}, {"MSTX_INJECTION_PATH": INJECTION}, {"LD_PRELOAD": INJECTION}):
-        job = case.start([need_job("mstx_header_job"), ROUNDS, "late"], env=environment(**env))  # type: ignore[arg-type]
+        command = [need_job("mstx_header_job"), ROUNDS, "late"]
+        job = case.start(command, env=environment(**env))  # type: ignore[arg-type]
         job.wait_for("^ready")
         job.tell("")
         assert job.wait() == 7 and not job.err
@@ -144,19 +148,21 @@ def injection_without_a_capture(case: Case) -> None:
 
 @test
 def through_the_library_with_injection(case: Case) -> None:
-    """libms_tools_ext.so asks the injection library as well: its calls are recorded once."""
+    """libms_tools_ext.so calls the injection library as well: its calls are recorded once."""
     need_root()
     build_library(case, "mstx_ext_lib.c", "libms_tools_ext.so", case.path("lib"))
-    job = case.start([need_job("mstx_job"), "one"], env=environment(libs=[case.path("lib")], MSTX_INJECTION_PATH=INJECTION))
+    job = case.start([need_job("mstx_job"), "one"],
+                     env=environment(libs=[case.path("lib")], MSTX_INJECTION_PATH=INJECTION))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--task-source", "host")
     job.tell("")
     assert job.wait() == 0
     found = recorded(case, run.result())
-    assert found == {("training step", "default"): 1, ("here, \"now\"", "default"): 1, ("read batch", "input"): 1}, found
+    assert found == {("training step", "default"): 1, ("here, \"now\"", "default"): 1, ("read batch", "input"): 1}, \
+        found
 
 
-# ---- which of them --------------------------------------------------------------------------------------------------------
+# ---- which of them -----------------------------------------------------------------------------------------
 
 def only(case: Case, wanted: tuple[str, ...], how: str, *options: str) -> None:
     result, found = header_job(case, how, *options)
@@ -171,7 +177,8 @@ def only(case: Case, wanted: tuple[str, ...], how: str, *options: str) -> None:
 for _name, _wanted, _options in (("include", ("input", "output"), ("--mstx-domain-include", "input,output,none such")),
                                  ("include_default", ("default",), ("--mstx", "--mstx-domain-include=default")),
                                  ("exclude", ("default", "input"), ("--mstx-domain-exclude=output,output",)),
-                                 ("exclude_default", ("input", "output"), ("--mstx=on", "--mstx-domain-exclude=default"))):
+                                 ("exclude_default", ("input", "output"),
+                                  ("--mstx=on", "--mstx-domain-exclude=default"))):
     for _way in ("early", "late"):
         add_test(f"{_name}_{_way}", lambda case, w=_wanted, o=_options, h=_way: only(case, w, h, *o))
 
@@ -195,7 +202,7 @@ def mstx_off(case: Case) -> None:
 
 @test
 def domains_that_cannot_be_named(case: Case) -> None:
-    """Made before the capture, by a consumer that is not ours: left out or kept, and a line says which."""
+    """Made before the capture, by a consumer that is not ours: left out or kept, and a line reports which."""
     need_root()
     build_library(case, "mstx_lib.c", "libms_tools_ext.so", case.path("lib"))
     for option, kept in (("include", False), ("exclude", True)):

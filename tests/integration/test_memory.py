@@ -16,7 +16,8 @@ KB = 1024
 
 @test
 def every_layer_and_many_threads(case: Case) -> None:
-    """acl, rt and hal, nested and directly: each allocation once, in order; memory from before is counted apart."""
+    """acl, rt and hal, nested and directly: each allocation once, in
+    order; memory from before is counted apart."""
     need_root()
     need_npusim()
     job = case.start([need_job("memory_job")], env=environment(sim=True), cwd=case.dir)

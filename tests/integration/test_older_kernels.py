@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The other rows of the table of fallbacks, on this kernel, which is made to refuse the links that older ones do not have."""
+"""The other rows of the table of fallbacks, on this kernel, which is made to refuse
+the links that older ones do not have."""
 
 import json
 import os
@@ -52,8 +53,10 @@ def one_is_refused(case: Case, row: str) -> None:
     need(platform.machine() == "x86_64", "x86-64: lock prefixes")
     env = shim(case, row)
     compiler = need_program("gcc", "gcc")
-    source = (JOB_SOURCES / "acl_rt_lib.c").read_text().replace("int aclInit(const char *config)\n{\n\treturn act(1, (void *)config);\n}\n", "")
-    source += ('int lock_word;\n__asm__(".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl (%rdi)\\n ret\\n"'
+    source = (JOB_SOURCES / "acl_rt_lib.c").read_text().replace("int aclInit(const char *config)\n{\n\treturn act(1, "
+                                                                "(void *)config);\n}\n", "")
+    source += ('int lock_word;\n__asm__(".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl (%rdi)\\n '
+               'ret\\n"'
                '".size aclInit,.-aclInit");\n')
     case.path("lib.c").write_text(source)
     library = Path(case.path("lib")) / "libacl_rt.so"
@@ -91,7 +94,8 @@ def admins(pid: int) -> set[str]:
 
 
 def record_late_library(case: Case, env: dict[str, str], *options: str) -> set[str]:
-    """Every call of a library that the job loads while it is recorded. Returns whose threads had CAP_SYS_ADMIN before."""
+    """Every call of a library that the job loads while it is recorded. Returns
+    whose threads had CAP_SYS_ADMIN before."""
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")])
     job.wait_for("^ready")
@@ -108,7 +112,8 @@ def record_late_library(case: Case, env: dict[str, str], *options: str) -> set[s
 
 
 def late_library(case: Case, wants_admin: bool) -> None:
-    """A library that comes while it is recorded is probed: who does it has kept the right that it takes, and nobody else."""
+    """A library that comes while it is recorded is probed: who does it has kept the
+    right that it takes, and nobody else."""
     env = shim(case, "perf event")
     if wants_admin:
         env["UPROBES_WANT_ADMIN"] = "1"
@@ -131,7 +136,7 @@ def a_late_library_where_uprobes_want_admin(case: Case) -> None:
 
 @test
 def a_late_library_without_btf(case: Case) -> None:
-    """The programs of the oldest kernels tell of mappings of code, too."""
+    """The programs of the oldest kernels report mappings of code, too."""
     record_late_library(case, {**os.environ, "NPUSCOPE_FORBID": "btf"})
 
 
@@ -142,13 +147,15 @@ def who_may_not_attach_is_told(case: Case) -> None:
     env["UPROBES_WANT_ADMIN"] = "1"
     setpriv = need_program("setpriv", "util-linux")
     job = case.start(["sleep", "99"])
-    result = case.run([setpriv, "--bounding-set=-sys_admin", NPUSCOPE, "record", "-p", job.pid, "-d", "1s", "-o", case.dir], env=env).expect(FAILED)
+    result = case.run([setpriv, "--bounding-set=-sys_admin", NPUSCOPE, "record", "-p", job.pid, "-d", "1s", "-o",
+                       case.dir], env=env).expect(FAILED)
     assert len(result.complaints) == 1 and "lacks CAP_SYS_ADMIN:" in result.complaints[0], result.err
 
 
 @test
 def costs_are_measured_by_perf_events(case: Case) -> None:
-    """Where leaving a probe takes long, too: the child that measures has the time, so --max-overhead is held by what is true."""
+    """Where leaving a probe takes long, too: the child that measures has the time, so
+    --max-overhead is held by what is true."""
     env = shim(case, "perf event")
     job = case.start(["sleep", "99"])
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--max-overhead", "100%", env=env)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""System calls, sleeping and running time. Witnesses: the job's own counts, strace, getrusage, clock_gettime."""
+"""System calls, sleeping and running time. Witnesses: the job's own
+counts, strace, getrusage, clock_gettime."""
 
 import re
 import sys
@@ -160,8 +161,8 @@ def close_to(found: int, own: int, share: float, slack: int, stolen: int = 0) ->
 
 @test
 def running_time(case: Case) -> None:
-    """Tolerance 5 % and 10 ms: the job reads its clocks a little before its threads leave the CPU for good. They do not tell
-    what the host took from a CPU, during which one of them has it all the same."""
+    """Tolerance 5 % and 10 ms: the job reads its clocks a little before its threads leave the CPU for good.
+    They do not show what the host took from a CPU, during which one of them has it all the same."""
     stolen = stolen_by_host()
     facts, pid, session, _result = capture(case)
     stolen = stolen_by_host() - stolen
@@ -231,7 +232,8 @@ os.kill(spinner, 9)
 
 @test
 def timers_are_nobody(case: Case) -> None:
-    """A thread whose sleep a timer ends has no waker, though another thread always has the CPU then; one whom a thread wakes has it."""
+    """A thread whose sleep a timer ends has no waker, though another thread always has the CPU
+    then; one whom a thread wakes has it."""
     need_root()
     job = case.start([sys.executable, "-c", SLEEPER])
     job.wait_for("^ready")
@@ -261,7 +263,8 @@ time.sleep(60)
 
 @test
 def a_thread_executes(case: Case) -> None:
-    """One that is not the first takes the number of the first: nothing stays of its own, and its time goes on."""
+    """One that is not the first takes the number of the first: nothing
+    stays of its own, and its time goes on."""
     need_root()
     job = case.start([sys.executable, "-c", EXECUTING_THREAD])
     job.wait_for("^ready")
@@ -337,7 +340,8 @@ int main(void)
 
 @test
 def numbers_of_other_calls(case: Case) -> None:
-    """Calls of 32-bit programs are numbered in another way: they are counted, not told under wrong names."""
+    """Calls of 32-bit programs are numbered in another way: they are
+    counted, not recorded under wrong names."""
     need_root()
     source, program = case.path("foreign.c"), case.path("foreign")
     source.write_text("#include <unistd.h>\n#include <sys/syscall.h>\n" + FOREIGN)
@@ -346,7 +350,8 @@ def numbers_of_other_calls(case: Case) -> None:
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--osrt-threshold", "0")
     job.tell("go")
     status = job.wait()
-    compat = status if status == 11 else 0  # a kernel without them kills the program, or answers something else
+    # a kernel without them kills the program, or answers something else
+    compat = status if status == 11 else 0
     result = run.result().expect(3)
     session = result.session
     assert session.json["foreign_syscalls"] >= 12 + compat, session.json["foreign_syscalls"]

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sums of short calls, locks, page faults, I/O, arguments. Witnesses: the job's clocks and counts, getrusage, /proc/self/io."""
+"""Sums of short calls, locks, page faults, I/O, arguments. Witnesses: the job's clocks
+and counts, getrusage, /proc/self/io."""
 
 import csv
 import json
@@ -25,7 +26,8 @@ class Capture:
     def __init__(self, case: Case, *options: str) -> None:
         need_root()
         node = case.path("davinci7")
-        os.mknod(node, stat.S_IFCHR | 0o600, os.makedev(1, 3))  # the name is the driver's, the device is /dev/null
+        # the name is the driver's, the device is /dev/null
+        os.mknod(node, stat.S_IFCHR | 0o600, os.makedev(1, 3))
         job = case.start([need_job("wait_job"), case.path("data"), node])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.dir, "--export", "text", *options)
@@ -110,7 +112,8 @@ def mutex_holder_is_named(case: Case) -> None:
     assert int(row["Max Woken By"]) == holder, row
     own = capture.fact("waited_ns") / 1000
     assert near(float(row["Time(us)"]), own, 0.02), f"waited {row['Time(us)']} us, the job measured {own}"
-    # One that found the lock free after all did not wait; what lasts microseconds is the mutex changing hands, not a round.
+    # One that found the lock free after all did not wait; what lasts microseconds is
+    # the mutex changing hands, not a round.
     waits = [s for s in capture.slices("futex") if s["args"].get("lock") == "mutex" and s["tid"] == waiter
              and "error" not in s["args"] and s["dur"] > 1000]
     assert len(waits) == capture.fact("rounds"), len(waits)
@@ -162,7 +165,7 @@ def disk_requests_belong_to_their_thread(case: Case) -> None:
     for direction, name in ((READ, "read"), (WRITE, "written")):
         found = sum(e.body.bytes for e in io if e.operation == direction)
         own = capture.fact(f"{name}_after") - capture.fact(f"{name}_before")
-        # The job's own reads of /proc between the two looks ask no disk.
+        # The job's own reads of /proc between the two looks read no disk.
         assert near(found, own, 0.01, 64 << 10), f"{name} {found} bytes, /proc/self/io says {own}"
     assert all(0 < e.dur < 60_000_000_000 and e.ret == 0 for e in io), [(e.dur, e.ret) for e in io][:5]
     direct = [e for e in io if e.body.call == PREAD64 + 1]

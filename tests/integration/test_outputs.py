@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, SOAK, USAGE, Case, Session, main, need, need_root, pid_list,
+from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, SOAK, USAGE, Case, Session, main, need, need_root,
+                     pid_list,
                      ranks_of, test, wait_for_events)
 
 CHECK = ROOT / "tools" / "conformance" / "check"
@@ -30,7 +31,8 @@ def conforms(case: Case, *arguments: object) -> None:
 
 
 def session_of(case: Case, *options: str, marker: bool = True) -> Session:
-    """A capture of two ranks that is not analysed yet: it ends when there is enough of it, however long that takes."""
+    """A capture of two ranks that is not analysed yet: it ends when there is
+    enough of it, however long that takes."""
     need_root()
     job = case.sim_job("--ranks", 2)
     step = ("--step-marker", "train_step@1") if marker else ()
@@ -71,7 +73,7 @@ def suffixes(path: Path) -> set[str]:
 
 @test
 def formats(case: Case) -> None:
-    """Text alone, database alone, both: each complete, and both say the same."""
+    """Text alone, database alone, both: each complete, and both have the same."""
     session = usual_session(case)
     outs = {}
     for name in ("text", "db", "text,db"):
@@ -82,7 +84,8 @@ def formats(case: Case) -> None:
         conforms(case, outs[name])
     for folder in folders(outs["text"]):
         databases = [p.name for p in folder.rglob("*.db")]
-        assert databases == ["ftrace_data.db"], f"{databases}: a profiler's database hides trace_view.json from MindStudio Insight"
+        assert databases == ["ftrace_data.db"], \
+            f"{databases}: a profiler's database hides trace_view.json from MindStudio Insight"
         assert (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").exists()
     for folder in folders(outs["db"]):
         assert not list(folder.rglob("trace_view.json")) and not list(folder.rglob("*.csv"))
@@ -103,7 +106,8 @@ def bounds_and_no_steps(case: Case) -> None:
 
 @test
 def nothing_measured(case: Case) -> None:
-    """Times that nobody measured: empty in tables, the least length where viewers add up, and a note that says so."""
+    """Times that nobody measured: empty in tables, the least length where
+    viewers add up, and a note about them."""
     session = session_of(case, "--task-source", "host")
     out = case.path("out")
     case.analyze(session.path, "-o", out).expect(DONE)
@@ -155,7 +159,8 @@ def ranks_and_the_whole_host(case: Case) -> None:
 
 @test
 def show_says_what_findings_say(case: Case) -> None:
-    """One set of findings: in the result, and on the terminal, of the session, of both forms of the result."""
+    """One set of findings: in the result, and on the terminal, of the
+    session, of both forms of the result."""
     session = session_of(case, "--host-sys", "cpu,mem,osrt")
     for name in ("text", "db", "text,db"):
         out = case.path(name)
@@ -169,7 +174,7 @@ def show_says_what_findings_say(case: Case) -> None:
 
 @test
 def helper_threads(case: Case) -> None:
-    """What npuscope itself runs in the job is no part of the job, unless it is asked for."""
+    """What npuscope itself runs in the job is no part of the job, unless it is requested."""
     session = session_of(case, "--host-sys", "cpu,osrt", "--stacks=cpu,offcpu")
     name = "npuscope_agent"
     for options, there in (((), False), (("--show-self",), True)):
@@ -179,7 +184,8 @@ def helper_threads(case: Case) -> None:
             output = folder / "ASCEND_PROFILER_OUTPUT"
             [path] = output.glob("ascend_pytorch_profiler_*.db")
             with sqlite3.connect(path) as db:
-                rows = db.execute("SELECT globalTid FROM NPUSCOPE_THREAD JOIN STRING_IDS ON id = name WHERE value = ?", (name,))
+                rows = db.execute("SELECT globalTid FROM NPUSCOPE_THREAD JOIN STRING_IDS ON id = name WHERE value = ?",
+                                  (name,))
                 tids = {gtid for (gtid,) in rows}
                 calls = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM OSRT_API")}
                 stacks = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM NPUSCOPE_STACK")}
@@ -188,7 +194,8 @@ def helper_threads(case: Case) -> None:
                      if event["ph"] == "M" and event["name"] == "thread_name"}
             assert any(lane.startswith(name) for lane in lanes) == there, (options, lanes)
             for stem in ("npuscope_oncpu", "npuscope_offcpu"):
-                folded = output / f"{stem}.folded"  # a job that waits for its device need not have been seen on a CPU
+                # a job that waits for its device need not have been seen on a CPU
+                folded = output / f"{stem}.folded"
                 lines = folded.read_text().splitlines() if folded.exists() else []
                 assert there or not any(line.startswith(name) for line in lines), (stem, lines[:5])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What watching costs is measured, told, and held below the limit that was asked for."""
+"""The cost of tracing is measured, reported, and kept below the requested limit."""
 
 import os
 import platform
@@ -30,21 +30,24 @@ def watch_job(case: Case, *options: str, seconds: int = 8) -> tuple[Result, Any]
 
 @test
 def limit_is_kept(case: Case) -> None:
-    """A limit that cannot be held: detail goes sort by sort, in order, each with a line; then nothing more is recorded."""
-    result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)  # a sort a second, or every other one
+    """A limit that cannot be held: detail goes sort by sort, in order, each with
+    a line; then nothing more is recorded."""
+    # a class a second, or every other one
+    result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)
     result.expect(PARTIAL)
     cost = result.session.json["cost"]
     given_up = cost["given_up"]
     names = [stage["what"] for stage in given_up]
     assert len(set(names)) == len(names) and set(names) <= set(STAGES) and "all" in names, names
-    # What costs nearly nothing at first has its turn when the rest is gone.
+    # What costs nearly nothing at first has its turn when the rest is dropped.
     for sort in (("syscall_records", "syscalls"), ("detail", "names", "all")):
         assert [name for name in names if name in sort] == [name for name in sort if name in names], names
     lines = [line for line in result.complaints if "no longer recorded" in line]
     assert len(lines) == len(names), result.err
     since = {stage["what"]: int(stage["monotonic"]) for stage in given_up}
     grace = 500_000_000  # a call that was open may end, and the links take a moment to close
-    for what, kinds in (("syscall_records", (SYSCALL,)), ("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)), ("all", (API, MARK, SQE))):
+    for what, kinds in (("syscall_records", (SYSCALL,)), ("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)),
+                        ("all", (API, MARK, SQE))):
         if what not in since:
             continue
         late = [e for e in result.session.events if e.kind in kinds and e.start > since[what] + grace]
@@ -62,7 +65,8 @@ def generous_limit(case: Case) -> None:
     assert cost["given_up"] == []
     share = 100 * sum(cost["spent_ns"].values()) / cost["job_cpu_ns"]
     assert abs(share - cost["overhead_percent"]) < 0.02, cost
-    assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost  # they can cost nothing
+    # they can cost nothing
+    assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost
     told = {program["name"]: program for program in cost["programs"]}
     assert told["sched_switched"]["runs"] > 100 and told["sched_switched"]["mean_ns"] > 10, told
     words = re.search(r"watching took ([\d.]+) % of the CPU time", result.err)
@@ -83,7 +87,8 @@ print("used", int(1e9 * (own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.
 
 @test
 def cpu_time_of_short_lived_processes(case: Case) -> None:
-    """Processes that are gone before anybody looks at them count, or watching would seem to take many times its share."""
+    """Processes that exit before they are inspected count, or tracing
+    would seem to cost many times its share."""
     need_root()
     run = case.record("-o", case.path("out"), "--export", "none", "--", sys.executable, "-c", FAMILY, wait=False)
     result = run.result().expect(PARTIAL)  # no CANN library
@@ -92,7 +97,8 @@ def cpu_time_of_short_lived_processes(case: Case) -> None:
     assert used >= 40 * 20_000_000 and abs(found - used) < 0.1 * used, f"{found} ns, the job says {used}"
 
 
-# The first thread is gone before the last one, and kept by the kernel: for less than the second after which anybody looks.
+# The first thread exits before the last one, and the kernel keeps it: for
+# less than the second between two reads.
 LAST_THREAD = """
 import ctypes, os, threading, time
 def first_is_there():
@@ -136,7 +142,8 @@ def sums_cost_less(case: Case) -> None:
 
 
 # Function, its class on x86-64, and how often it is called.
-CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200), "aclrtSynchronizeStream": ("single-stepped", 100)}
+CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200),
+           "aclrtSynchronizeStream": ("single-stepped", 100)}
 STEPS = 50  # of step_here, single-stepped, at entry only
 
 
@@ -148,7 +155,8 @@ def capture_classes(case: Case, out: str, *options: str, **more: Any) -> Any:
     job.wait_for("^ready")
     job.tell("load libacl_rt.so")
     job.wait_for("^loaded")
-    run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", "--step-marker", "step_here", *options, **more)
+    run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", "--step-marker", "step_here", *options,
+                      **more)
     for function, (_, calls) in CLASSES.items():
         job.tell(f"call {function} {calls}")
     job.tell(f"call step_here {STEPS}")
@@ -162,7 +170,8 @@ def capture_classes(case: Case, out: str, *options: str, **more: Any) -> Any:
 
 
 def calls_by_class(case: Case, forbidden: str) -> None:
-    """Calls are counted by how their probes work, by every way to attach them, and the sum is what was spent."""
+    """Calls are counted by how their probes work, by every way to
+    attach them, and the sum is what was spent."""
     cost = capture_classes(case, "out", env={**os.environ, "NPUSCOPE_FORBID": forbidden})
     probes = cost["probes"]
     assert set(probes) == {"emulated", "nop", "single-stepped"}
@@ -183,7 +192,8 @@ for name, forbid in {"session_links": "", "multi_links": "uprobe_session", "perf
 
 
 class OwnRun:
-    """npuscope with a /run of its own: what other captures of this machine cache is in nobody's way. The cache's file is `cache`."""
+    """npuscope with a /run of its own: what other captures of this machine cache is in
+    nobody's way. The cache's file is `cache`."""
 
     def __init__(self, case: Case) -> None:
         need_root()
@@ -191,24 +201,28 @@ class OwnRun:
         run.mkdir(mode=0o755)
         self.cache = run / "npuscope" / "costs"
         self.program = case.path("npuscope")
-        self.program.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --bind \"$0\" /run && exec \"$@\"' {run} {NPUSCOPE} \"$@\"\n")
+        self.program.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --bind \"$0\" /run && exec \"$@\"' {run} "
+                                f"{NPUSCOPE} \"$@\"\n")
         self.program.chmod(0o755)
         need(case.run([self.program, "--version"]).status == 0, "mounts")
 
     def measured(self, case: Case, out: str) -> Result:
-        """A capture that goes on until what probes cost was measured beside it, and is told."""
-        job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
+        """A capture that goes on until the cost of probes was measured beside it, and is reported."""
+        job = case.start([sys.executable, "-c",
+                          "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", program=self.program)
         session = wait_until(lambda: next(case.path(out).glob("*/session.json"), None), "the session")
-        wait_until(lambda: '"source":"measured"' in re.sub(r"\s", "", session.read_text()), "costs that were measured", 90)
+        wait_until(lambda: '"source":"measured"' in re.sub(r"\s", "", session.read_text()), "costs that were measured",
+                   90)
         job.signal(9)
         return run.result().expect(DONE, PARTIAL)
 
 
 @test
 def measured_once(case: Case) -> None:
-    """The first capture measures beside itself and leaves a cache that only root can write; the next one takes that."""
+    """The first capture measures beside itself and leaves a cache that only
+    root can write; the next one takes that."""
     own = OwnRun(case)
     first = own.measured(case, "first").session.json["cost"]
     state, above = own.cache.stat(), own.cache.parent.stat()
@@ -221,7 +235,7 @@ def measured_once(case: Case) -> None:
         for value in ("call_ns", "mark_ns"):
             assert abs(second["probes"][kind][value] - first["probes"][kind][value]) < 0.02, (first, second)
     assert own.cache.read_bytes() == before
-    # What a call is reckoned at is what doctor says that one costs.
+    # A call counts with the cost that doctor reports for one.
     told = case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE).out
     words = re.search(r"measured since boot +(\d+) ns a probed call", told)
     assert words and abs(float(words[1]) - second["probes"]["emulated"]["call_ns"]) <= 1, told
@@ -233,23 +247,26 @@ def costs_of_others_are_not_taken(case: Case) -> None:
     own = OwnRun(case)
     case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE)  # it waits for them
     good = own.cache.read_bytes()
-    for spoil in (lambda: own.cache.write_bytes(re.sub(rb"(?m)^boot .*$", b"boot 00000000-0000-0000-0000-000000000000", good)),
+    for spoil in (lambda: own.cache.write_bytes(re.sub(rb"(?m)^boot .*$", b"boot 00000000-0000-0000-0000-000000000000",
+                                                       good)),
                   lambda: own.cache.chmod(0o666), lambda: own.cache.parent.chmod(0o777)):
         spoil()
-        result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program, wait=False).result()
+        result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program,
+                             wait=False).result()
         assert result.expect(DONE, PARTIAL).session.json["cost"]["source"] != "cached", result.err
         own.cache.parent.chmod(0o755)
         own.cache.unlink()
         own.cache.write_bytes(good)
         own.cache.chmod(0o644)
         shutil.rmtree(case.path("out"))
-    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program, wait=False).result()
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program,
+                         wait=False).result()
     assert result.expect(DONE, PARTIAL).session.json["cost"]["source"] == "cached", result.err
 
 
 @test
 def where_nothing_can_be_kept(case: Case) -> None:
-    """/run that cannot be written: each capture measures for itself, and says nothing of it."""
+    """/run that cannot be written: each capture measures for itself, and prints nothing about it."""
     own = OwnRun(case)
     own.program.write_text(own.program.read_text().replace("/run &&", "/run && mount -o remount,ro,bind /run &&"))
     result = own.measured(case, "out")
@@ -258,20 +275,22 @@ def where_nothing_can_be_kept(case: Case) -> None:
 
 @test
 def short_capture_is_estimated(case: Case) -> None:
-    """A capture that ends before costs are measured says so, and leaves no part of a measure."""
+    """A capture that ends before costs are measured reports it, and leaves no part of a measure."""
     own = OwnRun(case)
-    result = case.record("-o", case.path("out"), "--export", "none", "--", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "sh", "-c",
+                         "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
                          program=own.program, wait=False).result().expect(DONE, PARTIAL)
     cost = result.session.json["cost"]
     assert min(kind["call_ns"] for kind in cost["probes"].values()) > 0, cost
     assert cost["source"] == "measured" or not own.cache.exists(), cost
-    assert cost["source"] == "measured" or "(estimated: the capture ended before it was measured" in result.err, result.err
+    assert cost["source"] == "measured" or "(estimated: the capture ended before it was measured" in result.err, \
+        result.err
     assert not own.cache.with_name("costs.new").exists()
 
 
 @test
 def killed_while_it_measures(case: Case) -> None:
-    """kill -9 at any time of the measuring: the child that measures is gone with it, and so are its probes."""
+    """kill -9 at any time of the measuring: the child that measures exits with it, and so are its probes."""
     own = OwnRun(case)
     job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
     job.wait_for("^ready")
@@ -289,7 +308,8 @@ def killed_while_it_measures(case: Case) -> None:
         run.signal(9)
         run.wait()
         for pid in children:
-            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(),
+            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists()
+                       or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(),
                        "the end of the child that measures")
         own.cache.unlink(missing_ok=True)
     wait_until(lambda: not kernel_leftovers(), "a kernel without us")
@@ -320,7 +340,8 @@ def estimate(case: Case) -> None:
     assert abs(float(found[1]) - size) < 0.1 * size, f"predicted {found[1]} MB, took {size:.1f} MB: {given}"
     assert re.search(r"taken from the job +[\d.]+ % of one CPU", told), told
     # A class of probes has one name, whoever prints what it costs.
-    classes = [set(re.findall(r"\bon an? ([a-z-]+)", text)) for text in (told, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
+    classes = [set(re.findall(r"\bon an? ([a-z-]+)", text))
+               for text in (told, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
     assert classes[0] == classes[1] == {"emulated", "nop", "single-stepped"}, (told, result.err)
     for wrong in ("", "launches", "launches=-1", "frobs=3", "time=0"):
         case.npuscope("doctor", "--estimate", wrong or "=").expect(USAGE)

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions that are probed behind their start are counted there as often as at the start, with the same arguments.
+"""Functions that are probed behind their start are counted there as often
+as at the start, with the same arguments.
 
-Witness: the kernel's own probes, at the start and at both points of every function of a program and a library that a job
-runs through; hits and sums of the six argument registers and of the stack pointer are held against each other."""
+Witness: the kernel's own probes, at the start and at both points of every function of a program
+and a library that a job runs through; hits and sums of the six argument registers and of the
+stack pointer are held against each other."""
 
 from __future__ import annotations
 
@@ -75,7 +77,8 @@ def held_against(interpreter: str, library: str) -> None:
         path = mapped(job.pid, library) if library else str(Path(interpreter).resolve())
         if not path:
             raise Skip(f"the interpreter has no {library}")
-        done = subprocess.run([str(SURVEY), path, str(job.pid)], capture_output=True, text=True, check=False, timeout=140)
+        done = subprocess.run([str(SURVEY), path, str(job.pid)], capture_output=True, text=True, check=False,
+                              timeout=140)
         assert not done.returncode, done.stderr
         assert not job.wait(10), "the job failed"
     finally:
@@ -109,7 +112,8 @@ def points_of_sqlite(_case: Case) -> None:
 
 
 def polled(case: Case, *options: str) -> tuple[dict[str, dict[str, Any]], Result]:
-    """A job that polls is captured until it is told, or for a while; the probes of the session, by name."""
+    """A job that polls is captured until it gets the order, or for a
+    while; the probes of the session, by name."""
     library = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("polls"), library])
     job.wait_for(r"^ready")
@@ -143,7 +147,8 @@ TAKEN_OUT = r"aclrtQueryEventStatus of .* is not recorded any more: the job poll
 
 def take_out(case: Case, *job_args: Any) -> tuple[Running, Running]:
     """A capture of a job that has a signal to wait for."""
-    job = case.start([need_job("polls"), build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib")), *job_args])
+    job = case.start([need_job("polls"), build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib")),
+                      *job_args])
     job.wait_for(r"^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none", "--verbose")
     return job, run

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What results say about scheduling. Witnesses: the job's own clocks and getrusage, /proc, the conformance checker."""
+"""Scheduling in results. Witnesses: the job's own clocks and getrusage, /proc, the conformance checker."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ SOFTIRQ, TIMER = 1, 1
 
 @dataclass
 class Thread:
-    """What a thread said about itself."""
+    """What a thread reported about itself."""
     tid: int
     cpu_ns: int
     voluntary: int
@@ -35,7 +35,7 @@ class Thread:
 
 @dataclass
 class Run:
-    """A capture of sched_job: what it said and where the result is."""
+    """A capture of sched_job: what it printed and where the result is."""
     pid: int
     facts: dict[str, int]
     threads: dict[str, Thread]
@@ -94,15 +94,16 @@ def of_thread(rows: list[Row], tid: int) -> Row:
 
 @test
 def threads_as_they_say(case: Case) -> None:
-    """CPU time within 1 % (and 2 ms) of each thread's own clock; switches of getrusage, the waker and the preemptor."""
+    """CPU time within 1 % (and 2 ms) of each thread's own clock; switches of
+    getrusage, the waker and the preemptor."""
     stolen = stolen_by_host()
     run = capture(case)
     stolen = stolen_by_host() - stolen
     rows = run.rows("npuscope_threads")
     for name in ("holder", "rival", "steady"):
         own, row = run.threads[name], of_thread(rows, run.threads[name].tid)
-        # A guest's clocks leave out what the host took from its CPUs, which to the guest look busy all the same; and a
-        # thread is charged a little less than lies between two switches (ftrace says the same).
+        # A guest's clocks leave out what the host took from its CPUs, which to the guest look busy all the
+        # same; and a thread is charged a little less than lies between two switches (ftrace has the same).
         most, switches = us(row, "Running(us)"), (20_000 if name == "rival" else 0) * int(row["Slices"])
         least = most - stolen - switches
         assert 0.99 * least - 2_000_000 <= own.cpu_ns <= 1.01 * most + 2_000_000, f"{name}: {row}, it says {own}"
@@ -123,7 +124,7 @@ def threads_as_they_say(case: Case) -> None:
         assert row["Preemptor Name"] == "rival", row
     assert int(row["Migrations"]) >= run.facts["moves"] * 0.9 - 2, f"{row}, it moved {run.facts['moves']} times"
     # It spins when the capture ends: that stretch, which no switch has ended, counts up to there.
-    # (If it lost its CPU just then, a common record tells of it.)
+    # (If it lost its CPU just then, a common record has it.)
     last = max((e for e in run.session.of(SCHED, run.pid) if e.tid == run.pid), key=lambda e: e.start + e.dur)
     end = run.session.json["capture"]["end_monotonic"]
     assert last.start + last.dur >= end, f"its last record ends {end - last.start - last.dur} ns before the capture"
@@ -139,7 +140,7 @@ def parts_are_right(run: Run) -> None:
     total = sum(us(row, part) for part in parts)
     assert abs(total - us(row, "Duration(us)")) < 1, f"the parts add up to {total}: {row}"
     assert row["Interrupts(us)"] == "N/A" and row["Step"] == "", row
-    # The job's clocks also tell the time in which it could run again and had no CPU.
+    # The job's clocks also contain the time in which it could run again and had no CPU.
     locks, naps = us(row, "Lock Wait(us)"), us(row, "Other Sleep(us)")
     most = facts["lock_ns"] + facts["join_ns"] + 2_000_000
     assert 0.95 * facts["held_ns"] <= locks <= most, f"{row}, the lock was held {facts['held_ns']}, it waited {most}"
@@ -149,7 +150,7 @@ def parts_are_right(run: Run) -> None:
     own = facts["read_cpu_ns"]
     assert 0.2 * own < reading <= 1.1 * own + 5_000_000, f"{row}, it spent {own}"
     assert us(row, "User Code(us)") >= 0.98 * (facts["spin_ns"] + 250_000_000), f"{row}, it spun {facts['spin_ns']}"
-    # Until it was told to begin it slept, and nobody had seen it fall asleep.
+    # Until it got the order to begin it slept, and it was not recorded falling asleep.
     idle = facts["began_ns"] - run.session.json["capture"]["begin_monotonic"]
     assert us(row, "Not Observed(us)") < idle + 0.02 * us(row, "Duration(us)"), f"{row}, it began after {idle}"
     ours = run.query("ascend_pytorch_profiler_0.db", "SELECT globalTid & 0xffffffff, userCodeNs, lockWaitNs,"
@@ -190,7 +191,7 @@ def where_all_calls_went(case: Case) -> None:
 
 @test
 def ftrace_data(case: Case) -> None:
-    """ftrace_data.db says what the tables and the trace say, and holds to the viewer's rules."""
+    """ftrace_data.db has what the tables and the trace have, and keeps the viewer's rules."""
     run = capture(case)
     states = dict(run.query("ftrace_data.db", "SELECT name, sum(duration) FROM slice JOIN thread USING (track_id)"
                             f" WHERE pid = 'Process Scheduling' AND tid LIKE '%:{run.pid}' GROUP BY name"))
@@ -232,7 +233,7 @@ def times_preempted(pid: int) -> int:
 
 @test
 def a_thread_that_never_stops(case: Case) -> None:
-    """It has a CPU for itself: no switch tells of it, but it is seen to run when the capture ends."""
+    """It has a CPU for itself: no switch records it, but it is recorded as running when the capture ends."""
     need_root()
     need(os.cpu_count() != 1, "two CPUs")
     for attempt in range(8):  # until nobody else wants its CPU: before the first switch it is not seen
@@ -260,7 +261,8 @@ def a_thread_that_never_stops(case: Case) -> None:
 
 @test
 def interrupts(case: Case) -> None:
-    """--irq: interrupts stop the threads, not more often than the host has any; they are in the tables and layers."""
+    """--irq: interrupts stop the threads, not more often than the host has
+    any; they are in the tables and layers."""
     before = interrupts_of_the_host()
     run = capture(case, "--irq")
     host = interrupts_of_the_host() - before
@@ -280,7 +282,8 @@ def interrupts(case: Case) -> None:
 
 @test
 def steps_of_a_training_job(case: Case) -> None:
-    """Each step has its breakdown, whose parts are its length; the job's host work holds it up, which is found."""
+    """Each step has its breakdown, whose parts are its length; the job's
+    host work holds it up, which is found."""
     need_root()
     job = case.sim_job("--ranks", 1, "--seconds", 0, "--rate", 2000)
     (pid,) = ranks_of(job)

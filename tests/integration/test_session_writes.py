@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A session that cannot be written, or that somebody deletes or renames: `record` reports it, with its status. A capture that
-is killed before it began leaves nothing that `analyze` does not know."""
+"""A session that cannot be written, or that somebody deletes or renames: `record` reports it, with its
+status. A capture that is killed before it began leaves nothing that `analyze` does not know."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def said(result: Result, *words: str) -> list[str]:
     return [line for line in result.complaints if all(word in line for word in words)]
 
 
-# ---- the directory ----------------------------------------------------------------------------------------------
+# ---- the directory -----------------------------------------------------------------------------------------
 
 def deleted(case: Case, what: str) -> None:
     job, out = loaded(case), case.path("out")
@@ -107,7 +107,8 @@ for _what in ("session", "output", "replaced"):
 
 @test
 def moved_out_of_sight(case: Case) -> None:
-    """Its file system is detached from the tree: no path leads there, which is said, and no other is printed."""
+    """Its file system is detached from the tree: no path leads there, which
+    is reported, and no other is printed."""
     need_mounts()
     job, out = loaded(case), case.path("out")
     out.mkdir()
@@ -120,11 +121,11 @@ def moved_out_of_sight(case: Case) -> None:
     assert not result.out.strip(), result
 
 
-# ---- its files --------------------------------------------------------------------------------------------------
+# ---- its files ---------------------------------------------------------------------------------------------
 
 @test
 def session_json_cannot_be_replaced(case: Case) -> None:
-    """At no time since recording began: the first one is used, and its lack of counts is told."""
+    """At no time since recording began: the first one is used, and its lack of counts is reported."""
     job, out = loaded(case), case.path("out")
     run = case.record("-p", job.pid, "-o", out, *OPTIONS)
     session = session_of(out)
@@ -177,7 +178,8 @@ FAULTS = [(call, path, number) for call, path, numbers in (
 
 
 def fault(case: Case, call: str, path: str, number: int) -> None:
-    """From some moment of the capture on all these calls fail. Where a stream cannot be written that is the capture's end."""
+    """From some moment of the capture on all these calls fail. Where a stream cannot
+    be written that is the capture's end."""
     job, out, begun = loaded(case), case.path("out"), case.path("begun")
     env = failing(case, CALL=call, PATH=path, ERRNO=number, WHILE=begun)
     run = case.record("-p", job.pid, "-o", out, *OPTIONS, env=env)
@@ -239,7 +241,7 @@ def nothing_can_be_written(case: Case) -> None:
 
 @test
 def session_json_is_never_more_than_the_first(case: Case) -> None:
-    """What it says when recording begins cannot be written any more: nothing is usable, status 1."""
+    """What it writes when recording begins cannot be written any more: nothing is usable, status 1."""
     job, out, begun = loaded(case), case.path("out"), case.path("begun")
     env = failing(case, CALL="renameat", PATH="session.json", ERRNO=errno.EIO, WHILE=begun)
     run = case.record("-p", job.pid, "-o", out, *OPTIONS, env=env, wait=False)
@@ -257,7 +259,8 @@ def session_json_is_never_more_than_the_first(case: Case) -> None:
 
 
 def full_disk(case: Case, kib: int) -> None:
-    """A disk of that size: the session is what fitted, `record` says so, and session.json is the last one."""
+    """A disk of that size: the session is what fitted, `record` reports
+    it, and session.json is the last one."""
     need_mounts()
     job, out = loaded(case), case.path("out")
     out.mkdir()
@@ -304,10 +307,11 @@ def another_fills_the_disk(case: Case) -> None:
     assert Session(session_of(out)).json["capture"]["end_monotonic"], "an older session.json"
 
 
-# ---- killed before recording began ------------------------------------------------------------------------------
+# ---- killed before recording began -------------------------------------------------------------------------
 
 def killed(case: Case, call: str, path: str) -> None:
-    """With SIGKILL at that call: what is left is a session of which analyze and show say that nothing was recorded."""
+    """With SIGKILL at that call: what is left is a session of which analyze and
+    show report that nothing was recorded."""
     job, out = loaded(case), case.path("out")
     run = case.record("-p", job.pid, "-o", out, *OPTIONS, wait=False, env=failing(case, CALL=call, PATH=path))
     assert run.wait() == -signal.SIGKILL, run.err

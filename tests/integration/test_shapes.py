@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""--record-shapes: every kernel's tensors, held against what the simulator says it gave to the kernel."""
+"""--record-shapes: every kernel's tensors, compared with those that the simulator passed to the kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from harness import (DONE, PARTIAL, ROOT, SIM, Case, Result, Running, Session, environment, main, need_npusim, need_root,
+from harness import (DONE, PARTIAL, ROOT, SIM, Case, Result, Running, Session, environment, main, need_npusim,
+                     need_root,
                      pid_list, ranks_of, test)
 from records import TENSOR
 
@@ -31,7 +32,7 @@ Tally = Counter[str]
 
 
 class Kernel(NamedTuple):
-    """What a result or the truth says of a kernel."""
+    """A kernel in a result or in the truth file."""
 
     name: str
     tensors: tuple[str, ...]  # as COLUMNS; empty where there is none
@@ -72,7 +73,8 @@ def from_db(folder: Path) -> Kernels:
     path = next((folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db"))
     db = sqlite3.connect(path)
     text = dict(db.execute("SELECT id, value FROM STRING_IDS"))
-    rows = db.execute("SELECT t.deviceId, t.streamId, t.taskId, c.name, c.inputShapes, c.inputDataTypes, c.inputFormats,"
+    rows = db.execute("SELECT t.deviceId, t.streamId, t.taskId, c.name, c.inputShapes, c.inputDataTypes, "
+                      "c.inputFormats,"
                       " c.outputShapes, c.outputDataTypes, c.outputFormats FROM COMPUTE_TASK_INFO c JOIN TASK t ON"
                       " t.globalTaskId = c.globalTaskId")
     return {row[:3]: Kernel(text[row[3]], tuple(("" if text.get(i, "N/A") == "N/A" else text[i].strip('"'))
@@ -80,7 +82,8 @@ def from_db(folder: Path) -> Kernels:
 
 
 def plans(truth: Truth, session: Session) -> dict[int, bool]:
-    """Launch id -> was the operator's first phase in the capture, be it that of an earlier call in the cache?"""
+    """Launch id -> was the operator's first phase in the capture, be it
+    that of an earlier call in the cache?"""
     begin = session.json["capture"]["begin_monotonic"]
     return {ident: truth.clock.mono(when) > begin for ident, when in truth.first_phase_begin().items()}
 
@@ -89,7 +92,8 @@ def hold_up(case: Case, result: Result, *, cached: bool = False) -> Tally:
     """No kernel of any process has tensors that are not its own; how many have theirs."""
     session = result.session
     tally: Tally = Counter()
-    folders = {int(Path(line).name.split("_")[-4]): Path(line) for line in result.out.splitlines() if line.endswith("_ascend_pt")}
+    folders = {int(Path(line).name.split("_")[-4]): Path(line) for line in result.out.splitlines()
+               if line.endswith("_ascend_pt")}
     for truth in load(case.path("truth")):
         folder = folders.get(truth.pid)
         if not folder:
@@ -173,7 +177,8 @@ def attach(case: Case, *options: str, python: bool = False, ranks: int = 1, seco
 
 
 def expect_all(tally: Tally) -> None:
-    """Of what can be known everything is told; but for calls that were open when the capture began or ended."""
+    """Everything that can be known is reported, except calls that were
+    open when the capture began or ended."""
     assert tally["missing"] <= 0.01 * tally["kernels"], tally
     assert tally["right"] > 0.4 * tally["kernels"], tally
 
@@ -204,7 +209,8 @@ def two_threads_and_the_cache_of_executors(case: Case) -> None:
     need_npusim()
     case.path("truth").mkdir()
     env = environment(sim=True, NPUSIM_TRUTH=case.path("truth"))
-    run = case.record("-o", case.path("out"), "--record-shapes", "--", "/usr/bin/python3", SIM / "bin" / "npusim-train.py",
+    run = case.record("-o", case.path("out"), "--record-shapes", "--", "/usr/bin/python3",
+                      SIM / "bin" / "npusim-train.py",
                       "--ranks", 1, "--steps", 60, env=env, wait=False)
     result = run.result(120).expect(DONE)
     tally = hold_up(case, result, cached=True)
@@ -215,10 +221,11 @@ def two_threads_and_the_cache_of_executors(case: Case) -> None:
 
 @test
 def the_cache_was_filled_before(case: Case) -> None:
-    """Attached later: what the cache answers is not known, and nothing else is told instead."""
+    """Attached later: what the cache answers is not known, and nothing else is reported instead."""
     result = attach(case, "--record-shapes", python=True).expect(DONE)
     tally = hold_up(case, result)
-    found = re.search(r"process \d+: (\d+) of (\d+) kernels have no shapes: the job's cache of executors answered \d+ times",
+    found = re.search(r"process \d+: (\d+) of (\d+) kernels have no shapes: the job's cache of executors answered \d+ "
+                      r"times",
                       result.err)
     assert found and 0.3 * int(found.group(2)) < int(found.group(1)) < int(found.group(2)), (result.err, tally)
     assert tally["right"] > 0.3 * tally["kernels"], tally
@@ -227,7 +234,7 @@ def the_cache_was_filled_before(case: Case) -> None:
 
 @test
 def both_levels(case: Case) -> None:
-    """At level 2 a run is told twice."""
+    """At level 2 a run is recorded twice."""
     expect_all(hold_up(case, attach(case, "--record-shapes", "--level", "2").expect(DONE)))
 
 
@@ -246,7 +253,8 @@ def not_without_the_option(case: Case) -> None:
     session = result.session
     assert not [e for e in session.events if e.kind == TENSOR]
     symbols = {p["symbol"] for p in session.json["probes"]}
-    assert not symbols & {"aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal", "aclnn*GetWorkspaceSize"}
+    assert not symbols & {"aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal",
+                          "aclnn*GetWorkspaceSize"}
     tally = hold_up(case, result)
     assert tally["empty"] == tally["kernels"]
 

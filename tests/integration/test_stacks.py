@@ -88,7 +88,8 @@ class Run:
         if not self.place:
             self.analyze()
         found: Folded = Counter()
-        for line in (self.place / f"npuscope_{which}.folded").read_text().splitlines():  # type: ignore[operator]
+        path = self.place / f"npuscope_{which}.folded"  # type: ignore[operator]
+        for line in path.read_text().splitlines():
             frames, weight = line.rsplit(" ", 1)
             assert (key := tuple(frames.split(";"))) not in found, f"twice: {frames}"
             found[key] = int(weight)
@@ -200,7 +201,7 @@ def asleep_when_it_ends(case: Case) -> None:
 
 
 def check_svg(path: Path, folded: Folded, unit: int) -> int:
-    """The picture against the lines: every frame, place and width. The total."""
+    """The picture against the lines: every frame, position and width. The total."""
     weight: Counter[tuple[str, ...]] = Counter()
     for frames, w in folded.items():
         for n in range(1, len(frames) + 1):
@@ -296,7 +297,7 @@ def libraries_that_come_later(case: Case) -> None:
     run = Run(case, [need_job("stacks_job"), 1500, library], "--host-sys", "none")
     on = run.folded("oncpu")
     near(below(on, "work", "lib_burn") / run.hz * 1e9, run.facts["library_ns"], 8, "time in the library")
-    # Another build takes the place of the one that ran: no name is better than a wrong one.
+    # Another build replaces the one that ran: no name is better than a wrong one.
     library.unlink()
     build_library(case, "stacks_job.c", "libstacks.so", case.path("lib"))
     said = run.analyze("again").err
@@ -314,7 +315,8 @@ def a_command_and_its_child(case: Case) -> None:
     go = case.path("go")
     go.write_text("go\n" * 2)
     with open(go, "rb") as lines:
-        result = case.record("-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499", "--", "/bin/sh",
+        result = case.record("-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499", "--",
+                             "/bin/sh",
                              "-c", f"{job} 700; exit 0", stdin=lines, wait=False).result()
     result.expect(0)
     place = [Path(p) / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded" for p in result.out.split()
@@ -326,7 +328,7 @@ def a_command_and_its_child(case: Case) -> None:
 
 @test
 def what_is_lost_is_counted(case: Case) -> None:
-    """npuscope gets no CPU for a while: the rings overflow, and the missing samples are told."""
+    """npuscope gets no CPU for a while: the rings overflow, and the missing samples are reported."""
     need_root()
     job = case.start([need_job("stacks_job"), 5000])
     job.wait_for("^ready")
@@ -343,7 +345,8 @@ def what_is_lost_is_counted(case: Case) -> None:
     truth = int(re.findall(r"^cpu_ns (\d+)$", job.out, re.M)[0]) * 999 / 1e9
     assert lost > 100, f"{lost} lost: the rings did not overflow, this test proves nothing"
     assert re.search(r"records were lost", result.err), result.err
-    # Lost mappings count too, of all processes of the host, for any may have been one of the job's: never too few.
+    # Lost mappings count too, of all processes of the host, for any may
+    # have been one of the job's: never too few.
     assert kept < 0.95 * truth, f"{kept} of {truth:.0f} kept: nothing was missing, this test proves nothing"
     assert kept + lost > 0.92 * truth, f"{kept} kept and {lost} lost are less than {truth:.0f}"
 
@@ -377,7 +380,8 @@ def as_perf_has_it(case: Case) -> None:
     running = case.start([job, 2000])
     running.wait_for("^ready")
     data = case.path("perf.data")
-    witness = case.start([perf, "record", "-e", "cpu-clock", "-F", "299", "--call-graph", "dwarf,8192", "-o", data, "-p",
+    witness = case.start([perf, "record", "-e", "cpu-clock", "-F", "299", "--call-graph", "dwarf,8192", "-o", data,
+                          "-p",
                           running.pid])
     ours = case.record("-p", running.pid, "-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "299")
     running.tell("go")
@@ -402,20 +406,22 @@ def as_perf_has_it(case: Case) -> None:
     need(m > 300, "perf samples")
     for chain in ("main;work;mostly;burn", "main;work;seldom;burn"):
         a, b = mine[chain] / n, theirs[chain] / m
-        chance = 4 * (b * (1 - b) * (1 / n + 1 / m)) ** 0.5  # two samples of one job differ by this once in 16,000 times
+        # two samples of one job differ by this once in 16,000 times
+        chance = 4 * (b * (1 - b) * (1 / n + 1 / m)) ** 0.5
         assert abs(a - b) < max(0.05, chance), f"{chain}: {a:.3f} of {n}, perf has {b:.3f} of {m}"
 
 
-# --- under probes of returns ----------------------------------------------------------------------------------------
+# --- under probes of returns --------------------------------------------------------------------------------
 
 Chain = tuple[str, ...]
-# The kernel writes the trampoline's address to the stack some instructions before it lists the return: a sample that is taken in
-# between has nothing to go on from.
+# The kernel writes the trampoline's address to the stack some instructions before it lists the return: a
+# sample that is taken in between has nothing to go on from.
 CAUGHT = 0.01
 
 
 class Nested:
-    """A job with several calls of CANN open at once, under npuscope, and where its own backtraces say that it was."""
+    """A job with several calls of CANN open at once, under npuscope,
+    and where it was by its own backtraces."""
 
     def __init__(self, case: Case, unwind: str, *flags: str, forbid: str = "", **variables: Any) -> None:
         compiler, where = need_program("gcc", "gcc"), case.path(f"nested_{unwind}_{forbid}")
@@ -454,7 +460,7 @@ class Nested:
         return found[0], found[1]
 
     def at(self, stacks: Counter[Chain], place: str) -> Counter[Chain]:
-        """Weight of stacks that are at or below PLACE, by the job's chain there."""
+        """Weight of stacks that are at or below POINT, by the job's chain there."""
         return Counter({chain: sum(w for frames, w in stacks.items() if common(frames, chain) == len(chain))
                         for what, chain in self.chains if what == place})
 
@@ -489,11 +495,12 @@ def are_whole(run: Nested) -> None:
     found = run.session.json["stacks"]
     assert found["unwound"] > 100 and found["whole"] >= (1 - CAUGHT) * found["unwound"], found
     share = int(found["whole"] / found["unwound"] * 1000) / 10
-    assert re.search(rf"^  stacks: {found['unwound']}, {share:.1f} % of them whole", run.result.err, re.M), run.result.err
+    assert re.search(rf"^  stacks: {found['unwound']}, {share:.1f} % of them whole", run.result.err, re.M), \
+        run.result.err
 
 
 def without_returns(session: Session, to: Path) -> Path:
-    """A copy of the session whose stacks do not tell of probed returns."""
+    """A copy of the session whose stacks do not list probed returns."""
     copy = to / session.path.name
     shutil.copytree(session.path, copy)
     with open(copy / "stacks.nps", "wb") as out:
@@ -550,7 +557,8 @@ def frame_pointers_under_probes_of_returns(case: Case) -> None:
         chains = [chain[chain.index(root):] for what, chain in run.chains if what == place
                   for root in ("main", "in_a_thread") if root in chain]
         for chain in chains:
-            assert any(frames[-len(chain):] and common(frames[-len(chain):], chain) == len(chain) for frames in run.on), \
+            assert any(frames[-len(chain):] and common(frames[-len(chain):], chain) == len(chain)
+                       for frames in run.on), \
                 f"{chain}: {run.on}"
     for frames in run.on:
         if frames and frames[-1] == "burn":

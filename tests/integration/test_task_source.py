@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The device's task log, three ways, on every generation of chip: each task that the simulator says it ran is found, at the
-time and by the name that it says; what is lost is counted, to the record; bounds hold; and the job's own profiler gets all
-that is its own."""
+"""The device's task log, three ways, on every generation of chip: each task that the simulator ran is found,
+at the time and by the name in its truth file; what is lost is counted, to the record; bounds hold; and the
+job's own profiler gets all that is its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ import truthfile  # noqa: E402
 
 CHIPS = ("910B", "950", "910A", "310P")
 LOG_CHANNEL = {"910B": 50, "950": 50, "910A": 45, "310P": 45}
-BESIDE = {"910B": 51, "950": 51, "910A": 44, "310P": 44}  # the log of blocks; where copies are told by the scheduler alone its track
+# the log of blocks; where only the scheduler logs copies its track
+BESIDE = {"910B": 51, "950": 51, "910A": 44, "310P": 44}
 EDGE_NS = 200_000_000  # of the capture, in which tasks are not held to be there
 CLOCK_NS = 20_000  # by which a measured time may be off its truth
 
@@ -47,10 +48,13 @@ class Job:
         self.truth_dir, self.control = case.path("truth"), case.path("control")
         self.truth_dir.mkdir()
         self.control.write_text("")
-        # One board for each test: its chip is what the first process on it says. The collector asks the same driver.
+        # One board for each test: its chip is what the first process on it
+        # sets. The collector queries the same driver.
         self.machine = {"NPUSIM_CHIP": chip, "NPUSIM_BOARD": f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"}
-        case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])
-        env = environment(sim=True, agent=agent, NPUSIM_TRUTH=self.truth_dir, NPUSIM_CONTROL=self.control, **self.machine,
+        case.at_end.append(lambda: [path.unlink()
+                                    for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])
+        env = environment(sim=True, agent=agent, NPUSIM_TRUTH=self.truth_dir, NPUSIM_CONTROL=self.control,
+                          **self.machine,
                           **more)
         if profiler:
             library = build_library(case, "profile_lib.c", "libprofile.so", case.path("lib"))
@@ -59,14 +63,16 @@ class Job:
             if LOG_CHANNEL[chip] == 45:
                 env.setdefault("PROFILE_BESIDE", str(BESIDE[chip]))
         rate = () if {"--rate", "--time-every"} & set(options) else ("--rate", RATE)
-        self.run = case.start([*inside, SIM / "bin" / "npusim-train", "--ranks", ranks, *rate, *options], env=env, cwd=case.dir)
+        self.run = case.start([*inside, SIM / "bin" / "npusim-train", "--ranks", ranks, *rate, *options], env=env,
+                              cwd=case.dir)
         self.run.wait_for(r"^ready( \d+)*$")
         self.pid = ranks_of(self.run)[0]  # as the job itself knows it
         self.main = next(iter(children_of(self.run.pid))) if inside else self.run.pid
         time.sleep(0.5)
 
     def order(self, *lines: str) -> None:
-        """Write orders for the simulated driver; it looks when the file changes, and shall not see half of it."""
+        """Write orders for the simulated driver; it looks when the file
+        changes, and shall not see half of it."""
         fresh = self.control.with_suffix(".new")
         fresh.write_text("".join(line + "\n" for line in lines))
         fresh.rename(self.control)
@@ -79,7 +85,8 @@ class Job:
         return truthfile.load(self.truth_dir, {self.pid})[0]
 
     def wait_for_task(self, number: int) -> None:
-        """Until it has launched that one, of a chip whose numbers have no flips, and the truth file has it."""
+        """Until it has launched that one, of a chip whose numbers
+        have no flips, and the truth file has it."""
         deadline = time.monotonic() + 100
         while not any(len(line) > 7 and int(line[7]) >= number for line in self.lines("launch")):
             assert time.monotonic() < deadline, f"no task {number}"
@@ -127,24 +134,26 @@ def name_of(launch: truthfile.Launch) -> Optional[str]:
     return None
 
 
-# What is said of a kernel, by the chip's own number of its sort.
+# What is reported for a kernel, by the chip's own number of its kind.
 KERNELS = {"950": {0: "KERNEL_AICORE", 1: "KERNEL_AIVEC", 2: "KERNEL_AICORE", 4: "KERNEL_AICPU", 5: "KERNEL_AICPU"}}
 OLDER_KERNELS = {0: "KERNEL_AICORE", 1: "KERNEL_AICPU"}
 
 
 def kind_of(task: truthfile.Task, launch: truthfile.Launch, chip: str) -> str:
-    """What the result is to call the kind of a task. Of other tasks than kernels the truth has it in words."""
+    """What the result is to call the kind of a task. Of other tasks
+    than kernels the truth has it in words."""
     return launch.name if launch.name.isupper() else KERNELS.get(chip, OLDER_KERNELS)[int(task.sqe)]
 
 
 def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, end: int = 1 << 63,
             overwritten: bool = False) -> dict[str, int]:
-    """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC. Was the driver's ring
-    overwritten?"""
+    """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC. Was
+    the driver's ring overwritten?"""
     assert ("was overwritten before it was read" in found.err) == overwritten, found.err
     n = {"tasks": 0, "missing": 0, "measured": 0, "bounded": 0, "late": 0, "outside": 0, "names": 0, "kinds": 0}
     begin, end = max(begin, found.begin + EDGE_NS), min(end, found.end - EDGE_NS)
-    mixed = {tuple(map(int, line[1:4])) for line in job.lines("sub")}  # by stream, task, flip: they have sub-tasks
+    # by stream, task, flip: they have sub-tasks
+    mixed = {tuple(map(int, line[1:4])) for line in job.lines("sub")}
     for task in truth.tasks:
         if not begin < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < end:
             continue
@@ -173,7 +182,8 @@ def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, e
 
 
 def capture(job: Job, seconds: float, *options: Any) -> Running:
-    return job.case.record("-p", job.pid, "-d", f"{int(seconds * 1000)}ms", "-o", job.case.path("out"), "--export", "db",
+    return job.case.record("-p", job.pid, "-d", f"{int(seconds * 1000)}ms", "-o", job.case.path("out"), "--export",
+                           "db",
                            *options, env={**os.environ, **job.machine})
 
 
@@ -185,7 +195,8 @@ def agent_times_all(case: Case, chip: str, **more: str) -> None:
 
 
 def blocks_are_true(job: Job, truth: truthfile.Truth, result: Result, chip: str, begin: int, end: int) -> None:
-    """Each block that ran from BEGIN to END, CLOCK_MONOTONIC, is a row of its task, on the core and at the time of the truth."""
+    """Each block that ran from BEGIN to END, CLOCK_MONOTONIC, is a row of its task, on
+    the core and at the time of the truth."""
     path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         rows: dict[tuple[int, ...], list[tuple[int, int, int, int]]] = {}
@@ -238,8 +249,9 @@ def profiler_times_all(case: Case, chip: str) -> None:
 
 
 def profiler_in_a_container(case: Case, *, dcmi: bool) -> tuple[dict[str, int], Result]:
-    """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be asked."""
-    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
+    """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be queried."""
+    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"),
+              NPUSIM_FIRST_DEVICE="3")
     (pid,) = children_of(job.main)
     assert pid != job.pid
     orders = case.open_path("orders")
@@ -267,14 +279,15 @@ def profiler_in_a_container_is_timed(case: Case) -> None:
 
 @test(seconds=120)
 def profiler_in_a_container_that_cannot_be_placed(case: Case) -> None:
-    """Of one device nobody says who uses it: it might be the job's. Nothing is guessed."""
+    """For one device nobody reports its users: it might be the job's. Nothing is guessed."""
     n, result = profiler_in_a_container(case, dcmi=False)
     assert n["measured"] == 0, n
     assert sum("cannot be read from outside its container" in line for line in result.complaints) == 1, result.err
 
 
 def bounds_hold(case: Case, chip: str) -> None:
-    """Nobody reads the log: tasks have their ids, names and kinds all the same, whatever the chip calls them."""
+    """Nobody reads the log: tasks have their ids, names and kinds all
+    the same, whatever the chip calls them."""
     job = Job(case, chip)
     result = capture(job, 2, "--task-source", "host").result(90).expect(DONE)
     n = hold_up(job, job.end(), Found(result, chip))
@@ -292,16 +305,19 @@ for _chip in CHIPS:
 
 
 def ai_cpu_kernels(case: Case, chip: str) -> None:
-    """What the AI CPU says of its kernels is what the simulator says, in the file that the vendor has for it."""
+    """What the AI CPU reports of its kernels is what the simulator reports,
+    in the file that the vendor has for it."""
     job = Job(case, chip, options=("--ai-cpu",))
     result = capture(job, 2, "--task-source", "agent", "--export", "text,db", "--level", "2").result(90).expect(DONE)
     truth, found = job.end(), Found(result, chip)
     with open(next(result.session.path.parent.rglob("data_preprocess.csv")), encoding="utf-8") as file:
-        rows = {(*((int(row["Stream ID"]),) if chip != "950" else ()), int(row["Task ID"])): row for row in csv.DictReader(file)}
+        rows = {(*((int(row["Stream ID"]),) if chip != "950" else ()), int(row["Task ID"])): row
+                for row in csv.DictReader(file)}
     checked = 0
     for task in truth.tasks:
         launch = truth.launches.get(task.launch)
-        if not launch or launch.name != "GetNextSample" or not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
+        if not launch or launch.name != "GetNextSample" or \
+            not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
                 not truth.clock.mono(task.end) < found.end - EDGE_NS:
             continue
         row = rows[key_of(task, chip)]
@@ -326,8 +342,9 @@ for _chip in ("910B", "950"):
 
 @test
 def sub_tasks_side_by_side(case: Case) -> None:
-    """FFTS+ tasks of three contexts in three threads each, open at once: every task has its times and cores, none of its
-    sub-tasks is left over; and as the vendor's raw data the log has each context from its first thread to its last one."""
+    """FFTS+ tasks of three contexts in three threads each, open at once: every task has its times and
+    cores, none of its sub-tasks is left over; and as the vendor's raw data the log has each context
+    from its first thread to its last one."""
     job = Job(case, "910B", NPUSIM_FFTS="3x3")
     result = capture(job, 2, "--task-source", "agent").result(90).expect(DONE)
     truth, found = job.end(), Found(result, "910B")
@@ -373,9 +390,10 @@ def sub_tasks_side_by_side(case: Case) -> None:
 
 
 def timed_events_tighten(case: Case, chip: str) -> None:
-    """The job times the parts of every second step with events of its own: bounds hold in all steps, and are tighter in those."""
+    """The job times the parts of every second step with events of its own: bounds hold
+    in all steps, and are tighter in those."""
     job = Job(case, chip, options=("--time-every", "2"))
-    # With the sampler the device's clock is known, and places timestamps of events: in one of the captures.
+    # With the sampler the device's clock is known, and aligns timestamps of events: in one of the captures.
     sampler = ("--sys-hardware-mem",) if chip == "910B" else ()
     result = capture(job, 2.5, "--task-source", "host", *sampler).result(90).expect(DONE)
     truth, found = job.end(), Found(result, chip)
@@ -384,7 +402,8 @@ def timed_events_tighten(case: Case, chip: str) -> None:
     widths: dict[str, dict[bool, list[int]]] = {"tasks": {True: [], False: []}, "events": {True: [], False: []}}
     steps = sorted(truth.steps, key=lambda step: step.begin)
     for task in truth.tasks:
-        if not found.begin + EDGE_NS < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < found.end - EDGE_NS:
+        if not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
+                not truth.clock.mono(task.end) < found.end - EDGE_NS:
             continue
         at = bisect.bisect_right([step.begin for step in steps], task.submit) - 1
         row = found.nearest(key_of(task, chip), truth.clock.real(task.start))
@@ -397,8 +416,8 @@ def timed_events_tighten(case: Case, chip: str) -> None:
     assert min(len(w) for w in widths["tasks"].values()) > 100, {k: len(w) for k, w in widths["tasks"].items()}
     assert statistics.median(widths["tasks"][True]) < 0.6 * statistics.median(widths["tasks"][False]), \
         {timed: statistics.median(w) for timed, w in widths["tasks"].items()}
-    # of an event that was asked for both sides are known, and where the runtime tells of completions of the one that could have
-    # been asked for in the other steps
+    # of an event that was queried both bounds are known, and where the runtime reports completions of the one
+    # that could have been queried in the other steps
     others = sum(step.number % 2 for step in steps) if chip == "910B" else 0
     assert len(widths["events"][True]) > 10 and len(widths["events"][False]) <= others, \
         {t: len(w) for t, w in widths["events"].items()}
@@ -413,7 +432,8 @@ for _chip in CHIPS:
 
 
 def counter_times(job: Job, truth: truthfile.Truth, session: Session) -> int:
-    """Each completion record of an event has the device's counter at the event's end, and came after that; how many there are."""
+    """Each completion record of an event has the device's counter at the event's end,
+    and came after that; how many there are."""
     (_device, hz, offset, drift), = (map(float, line) for line in job.lines("device"))
     ends: dict[tuple[int, int], list[truthfile.Task]] = {}
     for task in truth.tasks:
@@ -430,8 +450,8 @@ def counter_times(job: Job, truth: truthfile.Truth, session: Session) -> int:
 
 
 def completions_tighten(case: Case, *sampler: str) -> None:
-    """The job times its steps and never asks: the runtime's completion records have the events' times, and bounds that
-    follow from them hold and are tighter than those without the records."""
+    """The job times its steps and never queries them: the runtime's completion records have the events'
+    times, and bounds that follow from them hold and are tighter than those without the records."""
     job = Job(case, "910B", options=("--time-every", "1", "--never-ask"))
     result = capture(job, 2.5, "--task-source", "host", *sampler).result(90).expect(DONE)
     truth, found = job.end(), Found(result, "910B")
@@ -465,12 +485,13 @@ def completions_with_the_devices_clock(case: Case) -> None:
     completions_tighten(case, "--sys-hardware-mem")
 
 
-# What a column is, in events of the counters: ratios of the cycles, sums that are told as they are.
+# What a column is, in events of the counters: ratios of the cycles, sums that are reported as they are.
 PMU_COLUMNS = {
     "PipeUtilization": {"aic_mac_ratio": (0x416, 0x417), "aic_scalar_ratio": (0x9,), "aic_mte1_ratio": (0x302,),
                         "aic_mte2_ratio": (0xc,), "aic_fixpipe_ratio": (0x303,), "aiv_vec_ratio": (0x8,),
                         "aiv_scalar_ratio": (0x9,), "aiv_mte2_ratio": (0xc,), "aiv_mte3_ratio": (0xd,)},
-    "ArithmeticUtilization": {"aic_mac_fp16_ratio": (0x49,), "aic_mac_int8_ratio": (0x4a,), "aiv_vec_fp32_ratio": (0x4b,),
+    "ArithmeticUtilization": {"aic_mac_fp16_ratio": (0x49,), "aic_mac_int8_ratio": (0x4a,),
+                              "aiv_vec_fp32_ratio": (0x4b,),
                               "aiv_vec_fp16_ratio": (0x4c, 0x4d), "aiv_vec_int32_ratio": (0x4e,)},
     "ResourceConflictRatio": {"aiv_vec_bankgroup_cflt_ratio": (0x64,), "aiv_vec_bank_cflt_ratio": (0x65,),
                               "aiv_vec_resc_cflt_ratio": (0x66,)},
@@ -482,7 +503,8 @@ PMU_COLUMNS = {
 # The 950's have numbers of their own, and ten of them in a record.
 PMU_COLUMNS_950 = {
     "PipeUtilization": {f"{core}_{name}": events for core in ("aic", "aiv") for name, events in {
-        "vec_ratio": (0x501,), "mac_ratio": (0x301,), "scalar_ratio": (0x1,), "mte1_ratio": (0x701,), "mte2_ratio": (0x202,),
+        "vec_ratio": (0x501,), "mac_ratio": (0x301,), "scalar_ratio": (0x1,), "mte1_ratio": (0x701,),
+        "mte2_ratio": (0x202,),
         "mte3_ratio": (0x203,), "fixpipe_ratio": (0x714,), "icache_miss_rate": (0x35, 0x34)}.items()},
 }
 
@@ -495,7 +517,8 @@ def pmu_of(result: Result) -> dict[tuple[int, int], list[tuple[int, dict[str, fl
         tasks: dict[int, tuple[int, int, int]] = {}
         columns: dict[int, dict[str, float]] = {}
         for ident, stream, task, start, name, value in db.execute(
-                "SELECT t.globalTaskId, t.streamId, t.taskId, t.startNs, (SELECT value FROM STRING_IDS WHERE id = p.name), "
+                "SELECT t.globalTaskId, t.streamId, t.taskId, t.startNs, (SELECT value FROM STRING_IDS WHERE id = "
+                "p.name), "
                 "p.value FROM TASK_PMU_INFO p JOIN TASK t USING (globalTaskId)"):
             tasks[ident] = (stream, task, start)
             columns.setdefault(ident, {})[name] = value
@@ -508,7 +531,8 @@ CORES = {"aic": 24, "aiv": 48}  # of a 910B, which runs at so many MHz
 MHZ = 1800
 
 
-# ai_core_metrics and ai_core_profiling_events, then those of vector cores, as the vendor's own collector writes them.
+# ai_core_metrics and ai_core_profiling_events, then those of vector cores, as
+# the vendor's own collector writes them.
 PIPE_OF_VENDOR = {
     "910B": ("PipeUtilizationExct", "0x416,0x417,0x9,0x302,0xc,0x303,0x54,0x55",
              "PipeUtilization", "0x8,0xa,0x9,0xb,0xc,0xd,0x54,0x55"),
@@ -517,7 +541,8 @@ PIPE_OF_VENDOR = {
 
 
 def named_as_vendor_does(result: Result, metric: str, chip: str) -> None:
-    """Without these keys the vendor's parser leaves the counters out; it reads those of the device and of the host."""
+    """Without these keys the vendor's parser leaves the counters out; it
+    reads those of the device and of the host."""
     folder, = (path for path in result.session.path.glob("PROF_*") if (path / "device_0/data").glob("stars_soc.data.*")
                and json.loads((path / "host/info.json").read_text())["pid"] != "NA")
     for place in ("host", "device_0"):
@@ -530,8 +555,8 @@ def named_as_vendor_does(result: Result, metric: str, chip: str) -> None:
 
 
 def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -> Counter[str]:
-    """Every kernel of the capture has the counters that the simulator says, through the documented formulas. How many of each
-    sort of cores there were."""
+    """Every kernel of the capture has the counters that the simulator has, through the documented formulas.
+    How many of each kind of cores there were."""
     job = Job(case, chip, **env)
     columns = (PMU_COLUMNS_950 if chip == "950" else PMU_COLUMNS)[metric]
     result = capture(job, 2, "--task-source", "agent", "--aic-metrics", metric).result(90).expect(DONE, PARTIAL)
@@ -555,7 +580,8 @@ def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -
         if chip == "910B":
             time = int(cycles) / int(blocks) * -(-int(blocks) // CORES[core]) / MHZ * 1000
             assert abs(row[f"{core}_total_time"] - time) < 1, (row, time)
-        counts = {int(e, 16): int(n) for e, n in (pair.split(":") for pair in events.split(","))} if events != "-" else {}
+        counts = {int(e, 16): int(n) for e, n in (pair.split(":") for pair in events.split(","))} if events != "-" \
+            else {}
         for column, parts in columns.items():
             if not column.startswith(core) or not all(part in counts for part in parts):
                 continue
@@ -580,7 +606,8 @@ for _metric in PMU_COLUMNS:
 
 
 def mixed_kernels(case: Case, contexts: str, mix: str) -> None:
-    """FFTS+ kernels: their contexts' counters and those of each block of the other sort of cores are those of the kernel."""
+    """FFTS+ kernels: their contexts' counters and those of each block of the other
+    kind of cores are those of the kernel."""
     counted = counters_are_true(case, "PipeUtilization", NPUSIM_FFTS=contexts, NPUSIM_MIX=mix, NPUSIM_BLOCKS="48")
     assert min(counted["aic"], counted["aiv"]) > 50, counted
 
@@ -602,21 +629,22 @@ def counters_of_kernels_that_vectors_lead(case: Case) -> None:
 
 @test
 def counters_950(case: Case) -> None:
-    """Ten events a record; of a kernel on both sorts of cores each sort has a record."""
+    """Ten events a record; for a kernel on both kinds of cores each kind has a record."""
     counters_are_true(case, "PipeUtilization", "950")
 
 
 @test
 def a_950_that_nobody_could_ask(case: Case) -> None:
-    """The log alone tells what chip it is: submissions are numbered as there, also where the capture begins in the middle of the
-    numbers and their low half begins anew in it."""
+    """The log alone shows what chip it is: submissions are numbered as there, also where the capture begins
+    in the middle of the numbers and their low half begins anew in it."""
     job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 9000))  # some eight seconds of it
     run = capture(job, 120, "--task-source", "agent", "--export", "none")
     run.wait_for("^npuscope: recording ", err=True)
     job.wait_for_task(3 << 16)
     run.signal(signal.SIGINT)
     result = run.result(90).expect(DONE, PARTIAL)
-    assert all("the driver is slow" in line for line in lines_of(result)), result.err  # on a busy machine; it is not needed here
+    # on a busy machine; it is not needed here
+    assert all("the driver is slow" in line for line in lines_of(result)), result.err
     truth = job.end()
     path = result.session.path / "session.json"
     told = json.loads(path.read_text())
@@ -644,8 +672,8 @@ def mangled_ids(case: Case) -> None:
 
 @test
 def helper_makes_way_and_comes_back(case: Case) -> None:
-    """The job's own profiler begins while the helper has the log: its start succeeds, and no task is without its time
-    but those of the moments in which the log changed hands."""
+    """The job's own profiler begins while the helper has the log: its start succeeds, and no task is without
+    its time but those of the moments in which the log changed hands."""
     job = Job(case, "910B", profiler=True)
     run = capture(job, 8)
     log = case.path(f"log.{job.pid}")
@@ -669,8 +697,9 @@ def helper_makes_way_and_comes_back(case: Case) -> None:
 
 
 def sampler_makes_way(case: Case, agent: bool, **env: str) -> None:
-    """The job's own profiler wants channels that are being sampled from outside: it gets each at its first try, and
-    when it has ended they are sampled again. Witness: what the driver answered it, and the truth file's starts and stops."""
+    """The job's own profiler wants channels that are being sampled from outside: it gets each at its
+    first try, and when it has ended they are sampled again. Witness: what the driver answered it,
+    and the truth file's starts and stops."""
     wanted = {1, 3, 4, 8, 9}  # of profile_lib.c
     job = Job(case, "910B", agent=agent, profiler=True, PROFILE_SAMPLES="1", **env)
     run = capture(job, 9, "--sys-hardware-mem", "--sys-io", "--sys-interconnection")
@@ -694,7 +723,8 @@ def sampler_makes_way(case: Case, agent: bool, **env: str) -> None:
     channels = {c["id"]: c for c in sampler["channels"]}
     assert all(channels[c]["starts"] == 3 and not channels[c]["errors"] for c in wanted), channels
     begins = [s["started_raw"] for s in sampler["segments"]]
-    own = [int(line[3]) for line in job.lines("channel") if line[1] == "1"]  # HBM, of the job's profiler alone
+    # HBM, of the job's profiler alone
+    own = [int(line[3]) for line in job.lines("channel") if line[1] == "1"]
     assert len(begins) == 3 and len(own) == 4, (begins, own)
     assert begins[0] < own[0] < own[1] < begins[1] < own[2] < own[3] < begins[2], (begins, own)
     for segment in sampler["segments"]:
@@ -710,7 +740,7 @@ def sampler_makes_way_and_comes_back(case: Case) -> None:
 
 @test
 def sampler_makes_way_without_the_helper(case: Case) -> None:
-    """As soon as it asks which channels there are: nothing in the job can wait."""
+    """As soon as it queries which channels there are: nothing in the job can wait."""
     sampler_makes_way(case, False, PROFILE_PAUSE="2000000")
 
 
@@ -746,8 +776,9 @@ def records_lost(result: Result) -> int:
 
 @test(seconds=240)
 def a_ring_that_is_overwritten(case: Case) -> None:
-    """A read that comes back after the driver's ring was written twice over: the running numbers show nothing of it, and ids have
-    come round since. What is missing is told to the record, and no task has the times of another."""
+    """A read that comes back after the driver's ring was written twice over: the running numbers
+    show nothing of it, and ids have come round since. The number of missing records is exact,
+    and no task has the times of another."""
     job = Job(case, "910B", options=("--rate", "15000"))
     run = capture(job, 11, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
@@ -766,14 +797,15 @@ def a_ring_that_is_overwritten(case: Case) -> None:
 
 @test
 def a_read_that_does_not_come_back(case: Case) -> None:
-    """Tasks that the helper did not read have bounds, and one line says so."""
+    """Tasks that the helper did not read have bounds, and one line reports it."""
     job = Job(case, "910B")
     run = capture(job, 3, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(1)
     job.order("slow 0 50 read 6000")
     result = run.result(90).expect(PARTIAL)
-    told = [line for line in lines_of(result) if "the driver is slow: " not in line]  # which it can be on a busy machine
+    # which it can be on a busy machine
+    told = [line for line in lines_of(result) if "the driver is slow: " not in line]
     assert len(told) == 1 and "its helper had not read the rest of the task log" in told[0], result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 100 and n["bounded"] > 100, n
@@ -781,7 +813,8 @@ def a_read_that_does_not_come_back(case: Case) -> None:
 
 @test
 def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
-    """Killed while it is watched, and, started by npuscope, together with it: there is nobody who could read the rest."""
+    """Killed while it is watched, and, started by npuscope, together with it:
+    there is nobody who could read the rest."""
     job = Job(case, "910B")
     run = capture(job, 60, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
@@ -789,7 +822,8 @@ def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
     os.kill(job.pid, signal.SIGKILL)
     result = run.result(30)
     assert result.status in (DONE, PARTIAL) and "had not read the rest" not in result.err, result.err
-    run = case.record("-o", case.path("child"), "--export", "none", "--", SIM / "bin" / "npusim-train", "--ranks", 1, "--seconds", 60,
+    run = case.record("-o", case.path("child"), "--export", "none", "--", SIM / "bin" / "npusim-train", "--ranks", 1,
+                      "--seconds", 60,
                       env=environment(sim=True, **job.machine))
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(1)
@@ -802,8 +836,8 @@ def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
 
 @test
 def counters_that_are_overwritten(case: Case) -> None:
-    """Each block of mixed kernels is counted, more than can be read: kernels that have none are counted, and those that are told of have
-    all of theirs."""
+    """Each block of mixed kernels is counted, more than can be read: kernels that have none are counted, and
+    those that are reported have all of theirs."""
     job = Job(case, "910B", NPUSIM_FFTS="1", NPUSIM_MIX="aic:2")
     result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(PARTIAL)
     truth = job.end()
@@ -812,8 +846,10 @@ def counters_that_are_overwritten(case: Case) -> None:
     with_counters = {(at, key) for key, rows in pmu_of(result).items() for at, _row in rows}
     path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
-        kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) FROM TASK "
-                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs ORDER BY endNs").fetchall()
+        kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) "
+                             "FROM TASK "
+                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs "
+                             "ORDER BY endNs").fetchall()
     missing, pending = 0, {}
     for start, stream, task, kind in kernels:
         if (start, (stream, task)) in with_counters:
@@ -826,8 +862,8 @@ def counters_that_are_overwritten(case: Case) -> None:
 
 @test
 def driver_errors_are_told(case: Case) -> None:
-    """Each code that the driver may answer a start with, and no list of channels: one line, bounds instead of times, the
-    job unharmed."""
+    """Each code that the driver may answer a start with, and no list of channels: one line,
+    bounds instead of times, the job unharmed."""
     for call, code, words in (("50 start", -1, "code -1"), ("50 start", -8, "code -8"), ("* channels", -1, "code -1"),
                               ("50 start", -10, "in use by another profiler"),
                               ("50 start", -11, "in use by another profiler"), ("50 start", 115, "set no device")):
@@ -848,7 +884,8 @@ def driver_errors_are_told(case: Case) -> None:
 
 @test
 def busy_channel_is_left_alone(case: Case) -> None:
-    """--task-source agent while the job's own profiler has the log: bounds, one line, and the profiler's log is whole."""
+    """--task-source agent while the job's own profiler has the log: bounds, one
+    line, and the profiler's log is whole."""
     job = Job(case, "910B", profiler=True)
     case.path("start.0").touch()
     log = case.path(f"log.{job.pid}")
@@ -876,8 +913,8 @@ for line in sys.stdin:
 
 @test
 def what_found_no_room_is_counted(case: Case) -> None:
-    """The job's profiler reads 40 MiB at once while the collector is stopped, and nothing after that would show a gap: each
-    byte is stored, or counted as lost."""
+    """The job's profiler reads 40 MiB at once while the collector is stopped, and nothing after that would
+    show a gap: each byte is stored, or counted as lost."""
     need_root()
     library = build_library(case, "full_log_lib.c", "libascend_hal.so", case.path("lib"))
     job = case.start([sys.executable, "-c", PROFILER, library])
@@ -907,12 +944,13 @@ def slow_driver_holds_up_one_device(case: Case) -> None:
     job.order("slow 1 50 read 3000")
     result = case.record("-p", pid_list(pids), "-d", "3s", "-o", case.path("out"), "--export", "db",
                          "--task-source", "agent", env={**os.environ, **job.machine}).result(90).expect(DONE, PARTIAL)
-    slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*") if not p.name.endswith(".done")]
+    slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*")
+              if not p.name.endswith(".done")]
     assert sum(p.stat().st_size for p in slices) > 64 * 1000, result.err
 
 
 class Sick:
-    """A capture of the job, in whose own calls alone the driver hangs when it is told to."""
+    """A capture of the job, in whose own calls alone the driver hangs on request."""
 
     def __init__(self, job: Job, *options: Any, orders: str = "") -> None:
         self.job, self.orders = job, job.case.open_path("sick")
@@ -937,7 +975,8 @@ class Sick:
 
 @test(seconds=120)
 def driver_that_hangs_from_the_start(case: Case) -> None:
-    """Whatever the collector asks does not come back: the job's tasks are all there, with bounds, and Ctrl-C is answered."""
+    """No query of the collector returns: the job's tasks are all
+    there, with bounds, and Ctrl-C is answered."""
     job = Job(case, "910B", agent=False)
     sick = Sick(job, "--npu-usage", "--sys-hardware-mem", orders="slow * * info 600000\nslow * * dcmi 600000\n")
     took = sick.run.seconds_to_end("npuscope: recording ")
@@ -951,7 +990,8 @@ def driver_that_hangs_from_the_start(case: Case) -> None:
 
 @test(seconds=120)
 def driver_that_begins_to_hang(case: Case) -> None:
-    """What the job's own profiler reads is copied to the byte all the same, and is timed by the clock as it was read before."""
+    """What the job's own profiler reads is copied to the byte all the same, and is
+    timed by the clock as it was read before."""
     job = Job(case, "910B", agent=False, profiler=True)
     sick = Sick(job, "--task-source", "profiler")
     sick.run.wait_for("^npuscope: recording ", err=True)
@@ -967,13 +1007,14 @@ def driver_that_begins_to_hang(case: Case) -> None:
     result = sick.stop()
     assert hold_up(job, job.end(), Found(result, "910B"))["measured"] > 500
     own = b"".join(p.read_bytes() for p in case.dir.glob(f"own.{job.pid}.0.50"))
-    parts = [p for p in result.session.path.glob("PROF_*/device_*/data/stars_soc.data.*.slice_*") if not p.name.endswith(".done")]
+    parts = [p for p in result.session.path.glob("PROF_*/device_*/data/stars_soc.data.*.slice_*")
+             if not p.name.endswith(".done")]
     copied = b"".join(p.read_bytes() for p in sorted(parts, key=lambda p: int(p.name.rsplit("_", 1)[1])))
     assert own and copied == own, f"{len(copied)} bytes were copied, of {len(own)}"
 
 
 def lines_of(result: Result) -> list[str]:
-    """What was said but for the usual."""
+    """Messages other than the usual ones."""
     return [line for line in result.complaints if not re.search(r"^npuscope: (recording|session in) ", line)]
 
 
@@ -982,8 +1023,9 @@ READ_CODES = (-1, -2, -5, -6, -8, -9)
 
 @test(seconds=120)
 def errors_of_the_task_log(case: Case) -> None:
-    """Its calls fail one after the other, with each code that the driver has: a read now and then costs nothing, one that goes on
-    failing costs a moment, and each is told once. The log is closed in the end, as the truth file says."""
+    """Its calls fail one after the other, with each code that the driver has: a read now and then
+    costs nothing, one that goes on failing costs a moment, and each is reported once. The log is
+    closed in the end, as the truth file shows."""
     job = Job(case, "910B")
     orders = ["error 0 * channels -1", "error 0 50 start -2"]
     job.order(*orders)
@@ -1015,12 +1057,13 @@ def errors_of_the_task_log(case: Case) -> None:
 
 @test(seconds=120)
 def driver_that_takes_long_to_start(case: Case) -> None:
-    """Tasks until then have bounds, and one line says why."""
+    """Tasks until then have bounds, and one line gives the reason."""
     job = Job(case, "910B")
     job.order("slow 0 50 start 2500")
     result = capture(job, 6, "--task-source", "agent").result(90).expect(DONE)
     said = lines_of(result)
-    assert len(said) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", said[0]), result.err
+    assert len(said) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", said[0]), \
+        result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 200 and n["bounded"] > 200, n
 
@@ -1038,8 +1081,8 @@ def driver_that_does_not_come_back(case: Case) -> None:
 
 @test(seconds=120)
 def job_that_blocks_all_signals(case: Case) -> None:
-    """The helper works in it; and its own profiler, which cannot be held up, is refused at most once, told so, and gets no
-    signal later."""
+    """The helper works in it; and its own profiler, which cannot be held up, is refused at most once, with a
+    line that reports it, and gets no signal later."""
     job = Job(case, "910B", profiler=True, PROFILE_BLOCK="1")
     run = capture(job, 7, "--task-source", "auto")
     run.wait_for("^npuscope: recording ", err=True)
@@ -1095,8 +1138,8 @@ def reset_of_the_device(case: Case) -> None:
 
 
 def cores_by_task(case: Case, chip: str) -> None:
-    """Counters by task and samples of cores want the same channel of an old chip: the task log, which was asked for, has it,
-    and one line says so."""
+    """Counters by task and samples of cores want the same channel of an old chip: the task log, which was
+    requested, has it, and one line reports it."""
     job = Job(case, chip)
     result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(DONE)
     truth = job.end()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whole captures of the simulated job, held against what the simulator says really happened."""
+"""Whole captures of the simulated job, compared with the simulator's log."""
 
 import json
 import signal
@@ -36,7 +36,8 @@ def stop(job: Any) -> None:
 
 def capture(case: Case, seconds: int, *options: str, python: bool = False, ranks: int = 2, agent: bool = True,
             during: Callable[[Running], None] = lambda run: None) -> Result:
-    """Attach to a job that has been running for a while; DURING is told of the run when all probes are in place."""
+    """Attach to a job that has been running for a while; DURING is called with
+    the run when all probes are in place."""
     need_root()
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", ranks, python=python, agent=agent, truth=case.path("truth"))
@@ -78,7 +79,7 @@ def attached_without_helper(case: Case) -> None:
 
 @test
 def job_without_helper(case: Case) -> None:
-    """The job was started as usual, without the helper: as above, and stderr says why."""
+    """The job was started as usual, without the helper: as above, and stderr has the reason."""
     result = capture(case, 3, "--step-marker", "train_step@1", agent=False).expect(DONE)
     assert any("no device task log" in line for line in result.complaints), result.err
     numbers = hold_up(case, result.session.path, "db", "--require-steps")
@@ -113,7 +114,7 @@ def python_job(case: Case) -> None:
 
 @test
 def one_rank_of_two(case: Case) -> None:
-    """Only the ranks that were asked for are in the results."""
+    """Only the ranks that were requested are in the results."""
     need_root()
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", 2, truth=case.path("truth"))
@@ -137,7 +138,8 @@ def stall(run: Running) -> None:
 
 @test
 def small_rings_admit_their_losses(case: Case) -> None:
-    """With rings far too small records are lost: status 3, the number on stderr, and nothing that remains is wrong."""
+    """With rings far too small records are lost: status 3, the number on
+    stderr, and nothing that remains is wrong."""
     result = capture(case, 3, "--ring-size", "4K", "--step-marker", "train_step@1", ranks=1, during=stall)
     result.expect(PARTIAL)
     lost = result.session.dropped()
@@ -154,7 +156,8 @@ def small_rings_admit_their_losses(case: Case) -> None:
 
 @test
 def another_profilers_log_is_read_along(case: Case) -> None:
-    """The job reads its own task log, and did before the capture: npuscope copies what it reads, and leaves it alone."""
+    """The job reads its own task log, and did before the capture: npuscope
+    copies what it reads, and leaves it alone."""
     need_root()
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", 1, "--self-profile", case.path("own"), truth=case.path("truth"))

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that have not returned when the capture ends are told of, up to there. Witness: the job's own clock before each."""
+"""Calls that have not returned when the capture ends are recorded up to there.
+Witness: the job's own clock before each."""
 
 import csv
 import json
@@ -23,7 +24,7 @@ CATALOGUE = catalogue()
 
 
 class Stuck:
-    """The job, each of its threads in a call for ever, and what a capture says of it."""
+    """The job, each of its threads in a call for ever, and what a capture has of it."""
 
     def __init__(self, case: Case, *options: str) -> None:
         need_root()
@@ -47,11 +48,11 @@ class Stuck:
         self.end = int(self.session.json["capture"]["end_monotonic"])
 
     def of(self, kind: int, name: str) -> list[Event]:
-        """Calls of a thread that are told of as unfinished."""
+        """Calls of a thread that are recorded as unfinished."""
         return [e for e in self.session.of(kind, self.pid) if e.flags & UNFINISHED and e.tid == self.threads[name][0]]
 
     def one(self, kind: int, name: str, probe: int) -> Event:
-        """The call that the thread is in: begun after it said so, open up to the capture's end."""
+        """The call that the thread is in: begun after it reported that, open up to the capture's end."""
         found = self.of(kind, name)
         assert [e.probe for e in found] == [probe], f"{name}: {[(e.kind, e.probe) for e in found]}"
         (event,) = found
@@ -114,7 +115,8 @@ def results_say_so(case: Case) -> None:
     for name, part in (("lock", "Lock Wait(us)"), ("read", "I/O Wait(us)"), ("sync", "Device Wait(us)")):
         tid, began = stuck.threads[name]
         waited = float(rows[tid][part]) * 1000
-        assert 0.9 * (stuck.end - began) < waited <= stuck.end - began, f"{name}: {rows[tid]}, since {stuck.end - began}"
+        assert 0.9 * (stuck.end - began) < waited <= stuck.end - began, \
+            f"{name}: {rows[tid]}, since {stuck.end - began}"
     check = case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder])
     assert check.status == 0, check.out[-2000:]
 
@@ -128,7 +130,8 @@ def append_events(session: Session, *events: tuple[Any, ...]) -> None:
 
 @test
 def results_nest(case: Case) -> None:
-    """A call that returned while the programs were being told of the end ends within the open one that made it."""
+    """A call that returned while the programs were being notified of the end
+    ends within the open one that made it."""
     stuck = Stuck(case)
     sync = stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])
     inner = CATALOGUE["rtStreamSynchronize"][0]
@@ -146,7 +149,8 @@ def results_nest(case: Case) -> None:
 
 @test
 def calls_that_return_while_it_ends(case: Case) -> None:
-    """A call that was open at the end is told of, though it has returned when threads are asked. Witness: the job's own clock."""
+    """A call that was open at the end is recorded, though it has returned when threads are
+    queried. Witness: the job's own clock."""
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("busy_calls_job"), library, "200"])
@@ -157,18 +161,20 @@ def calls_that_return_while_it_ends(case: Case) -> None:
     job.tell("go")
     assert job.wait() == 0, job.err
     end = int(session.json["capture"]["end_monotonic"])
-    # The job's clock is read around the call: of a call whose ends lie close to the capture's it does not tell which came first.
+    # The job's clock is read around the call: of a call whose ends lie close to the
+    # capture's it does not show which came first.
     open_then = {int(tid) for tid, began, ended in re.findall(r"^call (\d+) (\d+) (\d+)$", job.out, re.M)
                  if int(began) + 200000 < end < int(ended) - 200000}
-    # Or with its return, which came before the programs were told of the end.
+    # Or with its return, which came before the programs were notified of the end.
     told = {e.tid for e in session.of(API, job.pid) if e.start < end <= e.start + e.dur}
     assert len(open_then) > 50, f"of 200 threads {len(open_then)} were in a call at the end"
-    assert not open_then - told, f"{len(open_then - told)} of {len(open_then)} calls that were open at the end are not told of"
+    assert not open_then - told, \
+        f"{len(open_then - told)} of {len(open_then)} calls that were open at the end are not told of"
 
 
 @test
 def nothing_without_osrt(case: Case) -> None:
-    """What was not asked for is not told of at the end either."""
+    """What was not requested is not recorded at the end either."""
     stuck = Stuck(case, "--host-sys", "none")
     assert not stuck.session.of(SYSCALL) and not stuck.session.of(SCHED) and not stuck.session.of(LOCK)
     stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every file of every kind of input, in turn something else that cannot be read: a file without permissions, a FIFO, a
-device, a directory, links to nothing, to a device and to itself. Either stderr names it and the status is not 0, or the
-results are those of the input as it was: then it is a file that nobody reads."""
+"""Every file of every kind of input, in turn something else that cannot be read: a file without permissions,
+a FIFO, a device, a directory, links to nothing, to a device and to itself. Either stderr names it and the
+status is not 0, or the results are those of the input as it was: then it is a file that nobody reads."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ COLLECTIVE = {"step1": {"collective": {"hcom_allReduce__1_0@17": {
 
 
 def results(case: Case, kind: str) -> Path:
-    """A folder of results of which only the database, or only the trace and what is read beside it, is left."""
+    """A folder of results of which only the database, or only the
+    trace and what is read beside it, is left."""
     case.npuscope("analyze", "-o", case.path("results"), torch(case)).expect(DONE)
     made = next(case.path("results").glob("*_ascend_pt"))
     for path in list(made.rglob("*")):
@@ -250,7 +251,7 @@ def ranks_that_are_links(case: Case) -> None:
 
 @test
 def session_that_cannot_be_listed(case: Case) -> None:
-    """The names of its files are known: who may enter it has all of them. What else it may be cannot be told."""
+    """The names of its files are known: who may enter it has all of them. What else it may be is unknown."""
     for command in ("analyze", "show"):
         one = Input(case, synthetic.session(case, f"session_{command}"), command)
         one.path.chmod(0o311)

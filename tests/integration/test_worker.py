@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who runs the code of the driver's libraries, and with which rights. Witnesses: /proc, as the host sees the process that loaded
-them, and a library of the job's that tries what an attacker would (jobs/evil_hal_lib.c)."""
+"""Who runs the code of the driver's libraries, and with which rights. Witnesses: /proc, as
+the host sees the process that loaded them, and a library of the job's that tries what an
+attacker would (jobs/evil_hal_lib.c)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from records import API
 NAMESPACES = ("mnt", "uts", "ipc", "net", "cgroup", "pid", "user")
 CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 CALLS = 321
-END_S = 3.0  # two that a user waits for the end of a capture, beside what the machine takes for any; one for workers that are kept waiting
+# two that a user waits for the end of a capture, beside what the machine takes for
+# any; one for workers that are kept waiting
+END_S = 3.0
 LAST_WORD = "session in /"
 
 
@@ -64,21 +67,24 @@ def descendants(pid: int) -> Iterator[int]:
         yield from descendants(child)
 
 
-# ---- jobs with a library of their own ----------------------------------------------------------------------------
+# ---- jobs with a library of their own ----------------------------------------------------------------------
 
 class EvilJob:
-    """A job that has evil_hal_lib.c mapped as libascend_hal.so. `pid`: on the host; `library`, `report`: as it sees them."""
+    """A job that has evil_hal_lib.c mapped as libascend_hal.so. `pid`: on the host;
+    `library`, `report`: as it sees them."""
 
     def __init__(self, run: Running, library: str, files: Path) -> None:
         self.run, self.library, self.files = run, library, files
         run.wait_for("^ready")
         run.tell(f"load {library}")
         run.wait_for("^loaded")
-        self.pid = wait_until(lambda: next((p for p in descendants(run.pid) if self._has_it(p)), None), "the job's process")
+        self.pid = wait_until(lambda: next((p for p in descendants(run.pid) if self._has_it(p)), None),
+                              "the job's process")
 
     def _has_it(self, pid: int) -> bool:
         try:
-            return self.library in Path(f"/proc/{pid}/maps").read_text() and "loader_job" in Path(f"/proc/{pid}/comm").read_text()
+            return self.library in Path(f"/proc/{pid}/maps").read_text() and \
+                "loader_job" in Path(f"/proc/{pid}/comm").read_text()
         except OSError:
             return False
 
@@ -142,7 +148,8 @@ def evil_bind(case: Case, mode: str, uid: int = 65534) -> EvilJob:
     of_root = case.open_path(f"of-root-{mode}", folder=True)
     of_root.chmod(0o755)
     shutil.copy(roots, of_root / "roots.so")
-    run = case.start(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "unshare", "--user", "--map-root-user", "--mount",
+    run = case.start(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "unshare", "--user",
+                      "--map-root-user", "--mount",
                       "sh", "-ec", f"mount --bind '{of_root}/roots.so' '{library}'; exec '{folder}/loader_job'"],
                      env=evil_environment(mode, folder), cwd="/")
     return EvilJob(run, str(library), folder)
@@ -157,7 +164,8 @@ def a_disk() -> Optional[tuple[int, int]]:
 
 
 def evil_podman(case: Case, mode: str, *options: str, owner: int = 0) -> EvilJob:
-    """A container that podman made, with control groups of its own; its root has a node of the host's disk."""
+    """A container that podman made, with control groups of its own;
+    its root has a node of the host's disk."""
     need_root()
     need_program("podman", "podman")
     folder = evil_files(case, f"podman-{mode}-{owner}", owner)
@@ -172,12 +180,14 @@ def evil_podman(case: Case, mode: str, *options: str, owner: int = 0) -> EvilJob
         os.mknod(folder / "disk", 0o60600, os.makedev(*disk))
         os.chown(folder / "disk", owner, owner)
     name = f"npuscope-{case.name}-{owner}-{os.getpid()}"
-    case.at_end.append(lambda: subprocess.run(["podman", "rm", "-f", "-t", "0", name], capture_output=True, check=False))
+    case.at_end.append(lambda: subprocess.run(["podman", "rm", "-f", "-t", "0", name], capture_output=True,
+                                              check=False))
     variables = [text for key, value in {"EVIL": mode, "REPORT": "/evil/report", "DISK": "/evil/disk"}.items()
                  for text in ("--env", f"{key}={value}")]
     mounts = [text for d in ("usr", "lib", "lib64", "bin") for text in ("-v", f"/{d}:/{d}:ro")]
     # Limits that a machine without CAP_SYS_RESOURCE can set, too. crun refuses hybrid control groups.
-    run = case.start(["podman", "--runtime", "runc", "run", "--rm", "-i", "--name", name, "--ulimit", "nofile=1024:1024", "--ulimit",
+    run = case.start(["podman", "--runtime", "runc", "run", "--rm", "-i", "--name", name, "--ulimit",
+                      "nofile=1024:1024", "--ulimit",
                       "nproc=4096:4096", "--network", "none", "--cap-add", "MKNOD", *options, *variables, *mounts, "-v",
                       f"{folder}:/evil", "--rootfs", str(root), "/evil/loader_job"])
     try:
@@ -185,7 +195,8 @@ def evil_podman(case: Case, mode: str, *options: str, owner: int = 0) -> EvilJob
     except AssertionError as error:
         raise Skip(f"needs podman to make a container here: {run.err.strip() or error}") from error
     # It is no descendant of ours: conmon starts it.
-    inspect = subprocess.run(["podman", "inspect", "-f", "{{.State.Pid}}", name], capture_output=True, text=True, check=True)
+    inspect = subprocess.run(["podman", "inspect", "-f", "{{.State.Pid}}", name], capture_output=True, text=True,
+                             check=True)
     run.pid_in_podman = int(inspect.stdout)  # type: ignore[attr-defined]
     return PodmanJob(run, "/evil/libascend_hal.so", folder)
 
@@ -193,14 +204,15 @@ def evil_podman(case: Case, mode: str, *options: str, owner: int = 0) -> EvilJob
 class PodmanJob(EvilJob):
     """Its process is conmon's child."""
 
-    def __init__(self, run: Running, library: str, files: Path) -> None:  # pylint: disable=super-init-not-called
+    # pylint: disable-next=super-init-not-called
+    def __init__(self, run: Running, library: str, files: Path) -> None:
         self.run, self.library, self.files = run, library, files
         run.tell(f"load {library}")
         run.wait_for("^loaded")
         self.pid = run.pid_in_podman  # type: ignore[attr-defined]
 
 
-# ---- what the worker is -------------------------------------------------------------------------------------------
+# ---- what the worker is ------------------------------------------------------------------------------------
 
 def stands_in_for(worker: int, job: int) -> None:
     """It is what the job is, without a right."""
@@ -225,14 +237,16 @@ def has_no_rights(worker: int) -> None:
     assert program.startswith("/memfd:"), f"a file of the host's that could be written through it: {program}"
 
 
-def captured(case: Case, jobs: Sequence[EvilJob], name: str, seconds: str = "4s", wait: bool = True, **kwargs: str) -> tuple[Running, Running]:
+def captured(case: Case, jobs: Sequence[EvilJob], name: str, seconds: str = "4s", wait: bool = True,
+             **kwargs: str) -> tuple[Running, Running]:
     """A capture of them and of a job that does no harm: (capture, that job)."""
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("innocent"))
     innocent = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
     innocent.wait_for("^ready")
     innocent.tell(f"load {library}")
     innocent.wait_for("^loaded")
-    run = case.record("-p", pid_list([job.pid for job in jobs] + [innocent.pid]), "-d", seconds, "-o", case.path(f"out-{name}"),
+    run = case.record("-p", pid_list([job.pid for job in jobs] + [innocent.pid]), "-d", seconds, "-o",
+                      case.path(f"out-{name}"),
                       "--export", "none", "--sys-hardware-mem", "--npu-usage", "--sys-devices", "0", wait=wait,
                       env=environment(**kwargs))
     return run, innocent
@@ -245,7 +259,8 @@ def recorded_whole(session: Session, innocent: Running) -> None:
 
 
 # What an attacker's code tries in a worker. Its own /etc/shadow a container may have.
-REFUSED = ("mknod", "setuid", "ptrace", "kill", "inet", "unshare", "mount", "bpf", "keyctl", "pdeathsig", "fork", "exec")
+REFUSED = ("mknod", "setuid", "ptrace", "kill", "inet", "unshare", "mount", "bpf", "keyctl", "pdeathsig", "fork",
+           "exec")
 
 
 def rights_of(case: Case, job: EvilJob, name: str) -> None:
@@ -283,18 +298,22 @@ def library_bound_in_a_user_namespace(case: Case) -> None:
 
 @test(seconds=120)
 def library_of_a_podman_container(case: Case) -> None:
-    """The node of the host's disk that its root has cannot be opened by what the worker runs, as it cannot by the container."""
+    """The node of the host's disk that its root has cannot be opened by what the
+    worker runs, as it cannot by the container."""
     rights_of(case, evil_podman(case, "report"), "podman")
 
 
 @test(seconds=120)
 def library_of_a_podman_container_with_user_namespace(case: Case) -> None:
-    rights_of(case, evil_podman(case, "report", "--uidmap", "0:100000:65536", "--gidmap", "0:100000:65536", owner=100000), "userns")
+    rights_of(case,
+              evil_podman(case, "report", "--uidmap", "0:100000:65536", "--gidmap", "0:100000:65536", owner=100000),
+              "userns")
 
 
 @test(seconds=120)
 def container_that_may_trace(case: Case) -> None:
-    """Its root looks at every process that appears beside it: none leads to the host's files, programs or environment."""
+    """Its root looks at every process that appears beside it: none leads to the
+    host's files, programs or environment."""
     job = evil_podman(case, "report", "--cap-add", "SYS_PTRACE")
     shutil.copy(need_job("spy_job"), job.files)
     (job.files / "spy_job").chmod(0o755)
@@ -303,7 +322,8 @@ def container_that_may_trace(case: Case) -> None:
     spy = case.start(["podman", "--runtime", "runc", "exec", name, "/evil/spy_job", str(secret)])
     spy.wait_for("^spying")
     for i in range(3):
-        run, _innocent = captured(case, [job], f"spied{i}", seconds="500ms", wait=False, COLLECTORS_SECRET="none of theirs")
+        run, _innocent = captured(case, [job], f"spied{i}", seconds="500ms", wait=False,
+                                  COLLECTORS_SECRET="none of theirs")
         run.result().expect(DONE, PARTIAL)
     nothing_left()
     assert "saw" in spy.out, "it saw no process: this test proves nothing"
@@ -313,7 +333,8 @@ def container_that_may_trace(case: Case) -> None:
 
 @test(seconds=120)
 def container_ends_while_it_is_watched(case: Case) -> None:
-    """Its pid namespace ends when all in it have been waited for, the worker too: that is not put off until the capture's end."""
+    """Its pid namespace ends when all in it have been waited for, the worker too: that
+    is not put off until the capture's end."""
     job = evil_podman(case, "report")
     run, innocent = captured(case, [job], "ending", seconds="60s")
     wait_until(lambda: serving(job.library), "a worker for the job's library")
@@ -328,10 +349,12 @@ def container_ends_while_it_is_watched(case: Case) -> None:
 
 @test(seconds=120)
 def library_that_another_user_can_replace(case: Case) -> None:
-    """A job of root's with the library in a folder of somebody else: who could put another file there would run as root."""
+    """A job of root's with the library in a folder of somebody else: who could put
+    another file there would run as root."""
     need_root()
     folder = evil_files(case, "theirs", 12345)
-    job = EvilJob(case.start([folder / "loader_job"], env=evil_environment("report", folder)), f"{folder}/libascend_hal.so", folder)
+    job = EvilJob(case.start([folder / "loader_job"], env=evil_environment("report", folder)),
+                  f"{folder}/libascend_hal.so", folder)
     run, innocent = captured(case, [job], "theirs", seconds="2s")
     innocent.tell(f"call aclrtSynchronizeDevice {CALLS}")
     result = run.result().expect(PARTIAL)
@@ -341,7 +364,7 @@ def library_that_another_user_can_replace(case: Case) -> None:
     nothing_left()
 
 
-# ---- workers that do harm -----------------------------------------------------------------------------------------
+# ---- workers that do harm ----------------------------------------------------------------------------------
 
 _calm: list[float] = []
 
@@ -357,7 +380,8 @@ def calm_end(case: Case) -> float:
 
 
 def harmed(case: Case, mode: str, *said: str) -> None:
-    """Whatever the library does, the capture ends in time, says so, has all of the other job, and leaves nothing behind."""
+    """Whatever the library does, the capture ends in time, reports it, has all of the
+    other job, and leaves nothing behind."""
     usual = calm_end(case)
     job = evil_user(case, mode)
     run, innocent = captured(case, [job], mode, seconds="60s")
@@ -366,7 +390,8 @@ def harmed(case: Case, mode: str, *said: str) -> None:
     time.sleep(3)
     took = run.seconds_to_end(LAST_WORD, signal.SIGINT)
     result = run.result().expect(DONE, PARTIAL)
-    assert took < END_S + usual, f"the capture took {took:.2f} s to end, {usual:.2f} s without the library: {result.err}"
+    assert took < END_S + usual, \
+        f"the capture took {took:.2f} s to end, {usual:.2f} s without the library: {result.err}"
     recorded_whole(result.session, innocent)
     for text in said:
         assert re.search(text, result.err), (text, result.err)
@@ -423,9 +448,10 @@ def worker_that_babbles(case: Case) -> None:
 
 @test(seconds=120)
 def worker_that_is_killed(case: Case) -> None:
-    """Devices are sampled until then, and the line says so once."""
+    """Devices are sampled until then, and one line reports it."""
     need_npusim()
-    run = case.record("-d", "4s", "-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices", "0,1", "--", "sleep", "3",
+    run = case.record("-d", "4s", "-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices",
+                      "0,1", "--", "sleep", "3",
                       env=host_environment(case))
     worker = wait_until(lambda: next((p for p, argv in workers().items() if argv[0] == "serve"), None), "the worker")
     time.sleep(1)
@@ -433,7 +459,8 @@ def worker_that_is_killed(case: Case) -> None:
     result = run.result().expect(PARTIAL)
     assert result.err.count("was killed by signal 9") == 1, result.err
     assert "start of channel" not in result.err and "read of channel" not in result.err, result.err
-    assert all(c["records"] for d in result.session.json["device_sampler"]["devices"] for c in d["channels"] if c["name"] == "HBM")
+    assert all(c["records"] for d in result.session.json["device_sampler"]["devices"] for c in d["channels"]
+               if c["name"] == "HBM")
     nothing_left()
 
 
@@ -452,14 +479,15 @@ def collector_that_is_killed(case: Case) -> None:
     case.watch_kernel = False  # a tracer that was killed leaves what the kernel takes away a moment later
 
 
-# ---- the host's own installation ------------------------------------------------------------------------------------
+# ---- the host's own installation ---------------------------------------------------------------------------
 
 @test(seconds=120)
 def library_of_the_host(case: Case) -> None:
     """Root alone can write it: it runs as nobody, in the host's namespaces, without a right."""
     need_root()
     need_npusim()
-    run = case.record("-d", "10s", "-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices", "0", "--", "sleep", "2",
+    run = case.record("-d", "10s", "-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices",
+                      "0", "--", "sleep", "2",
                       env=host_environment(case))
     worker = wait_until(lambda: next((p for p, argv in workers().items() if argv[0] == "serve"), None), "the worker")
     has_no_rights(worker)
@@ -475,7 +503,8 @@ def library_of_the_host_without_standard_input(case: Case) -> None:
     """As a daemon may start it: the first descriptors that are opened are 0, 1 and 2."""
     need_root()
     need_npusim()
-    command = ["sh", "-c", 'exec "$@" <&-', "sh", NPUSCOPE, "record", "-o", case.path("out"), "--export", "none", "--sys-hardware-mem",
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", NPUSCOPE, "record", "-o", case.path("out"), "--export", "none",
+               "--sys-hardware-mem",
                "--sys-devices", "0", "--", "sleep", "1"]
     result = case.run(command, env=host_environment(case)).expect(DONE)
     assert result.session.json["device_sampler"]["devices"][0]["channels"], result.err
@@ -489,13 +518,14 @@ def library_of_the_host_that_others_can_write(case: Case) -> None:
     place = case.open_path("installed", folder=True)  # below /tmp
     shutil.copytree(SIM, place / "Ascend", symlinks=True)
     env = {k: v.replace(str(SIM), f"{place}/Ascend") for k, v in environment(sim=True).items()}
-    result = case.record("-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices", "0", "--", "sleep", "1",
+    result = case.record("-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices", "0", "--",
+                         "sleep", "1",
                          wait=False, env=env).result().expect(PARTIAL)
     assert "can be written by others: Permission denied" in result.err, result.err
     nothing_left()
 
 
-# ---- the collector itself -------------------------------------------------------------------------------------------
+# ---- the collector itself ----------------------------------------------------------------------------------
 
 BITS = {"DAC_READ_SEARCH": 2, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "SYSLOG": 34, "PERFMON": 38, "BPF": 39,
         "CHECKPOINT_RESTORE": 40}
@@ -507,10 +537,12 @@ def mask(*names: str) -> int:
 
 @test(seconds=120)
 def rights_of_the_collector(case: Case) -> None:
-    """Once probes are in place no thread has more than it needs; none could get it back by executing a program."""
+    """Once probes are in place no thread has more than it needs; none
+    could get it back by executing a program."""
     need_root()
     need_npusim()
-    # Of a kernel that probes functions by perf events some want this of whoever attaches to libraries that come later.
+    # Of a kernel that probes functions by perf events some want this of whoever
+    # attaches to libraries that come later.
     late = mask("SYS_ADMIN") if "perf event" in case.npuscope("doctor").expect(DONE).out else 0
     job = case.sim_job("--ranks", "1", "--rate", "200", "--seconds", "30")
     for owner in (0, 12345):  # of the directory for results
@@ -530,7 +562,8 @@ def rights_of_the_collector(case: Case) -> None:
                 allowed = most
                 if task.name == str(run.pid):
                     allowed |= late
-                elif (task / "comm").read_text().strip() in ("nps_reader", "nps_stacks"):  # they attach nothing
+                # they attach nothing
+                elif (task / "comm").read_text().strip() in ("nps_reader", "nps_stacks"):
                     allowed &= ~mask("PERFMON")
                 elif int(value, 16) & mask("SYS_ADMIN"):
                     allowed = mask("SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH")
@@ -539,7 +572,8 @@ def rights_of_the_collector(case: Case) -> None:
         reader = next(tid for tid, name in threads_of(run.pid).items() if name == "nps_reader")
         assert os.sched_getscheduler(reader) == os.SCHED_RR or os.getpriority(os.PRIO_PROCESS, reader) == -10, \
             "the thread that empties the rings goes before others: it asked before it had no right to"
-        assert with_admin <= 2, "threads that look into network namespaces, and that switch on statistics of BPF programs"
+        assert with_admin <= 2, \
+            "threads that look into network namespaces, and that switch on statistics of BPF programs"
         result = run.result().expect(DONE)
         assert list(result.session.path.glob("*_ascend_pt")), result.err
 

@@ -11,7 +11,10 @@
 
 #define SIM_PIECES 4096
 
-/* From host time `host` on the counter makes `rate` ticks a ns more than nominal, per tick; ns are doubles from `host0`. */
+/*
+ * From host time `host` on the counter makes `rate` ticks a ns more than nominal,
+ * per tick; ns are doubles from `host0`.
+ */
 struct sim_piece {
 	double host, ticks, rate;
 };

@@ -374,7 +374,7 @@ static void os_noise(struct rank *r, unsigned int i)
 							  .prio = 120 } });
 }
 
-/* An allocation and its end, and what npu-smi tells in between. */
+/* An allocation and its end, and values of npu-smi in between. */
 static void use_memory(struct rank *r, unsigned int i)
 {
 	uint64_t address = 0x7000000000 + ((uint64_t)i << 20), bytes = 1 << 20;

@@ -85,7 +85,7 @@ struct gen_job {
 	unsigned int ranks, launches; /* kernels of each rank */
 	bool agent; /* with a device log */
 	bool os; /* with system calls and scheduling */
-	bool memory; /* with allocations, and what npu-smi tells of memory */
+	bool memory; /* with allocations, and npu-smi's values of memory */
 	unsigned int lose_every; /* drop the device records of every n-th task; 0 none */
 	/* filled: tasks of rank r are truth[r * stride], per_rank of them */
 	struct gen_task *truth;

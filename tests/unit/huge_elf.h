@@ -8,7 +8,11 @@
 struct huge_elf {
 	uint64_t symbols; /* of .dynsym, all alike */
 	uint64_t
-		names; /* bytes of .dynstr, of which all but the last are the letters of NAME, over and over, or zeros */
+		/*
+		 * bytes of .dynstr, of which all but the last are the
+		 * letters of NAME, over and over, or zeros
+		 */
+		names;
 	const char *name;
 	uint64_t written; /* bytes of .dynstr that are written: the others are a hole */
 	uint64_t sections; /* 0: three */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A recording of one process, made of events that a test writes, and what becomes of its launches. Include it behind
- * cmocka.h, in one file of a program.
+ * A recording of one process, made of events that a test writes, and what becomes of its launches. Include it
+ * behind cmocka.h, in one file of a program.
  */
 #ifndef NPS_TEST_LAUNCHES_H
 #define NPS_TEST_LAUNCHES_H

@@ -31,7 +31,7 @@ static struct nps_channel_files *files;
 static struct nps_agent_control *ctl;
 static char *ring;
 static int memfd;
-static uint32_t delivered; /* bytes of the log so far: a block tells where in a record it begins */
+static uint32_t delivered; /* bytes of the log so far: a block has where in a record it begins */
 
 static void make_memory(unsigned int seals, off_t size)
 {
@@ -281,7 +281,7 @@ static void block_longer_than_a_helper_makes(void **state)
 	nps_agent_client__free(a);
 }
 
-/* The log alone ends: the session has no error, and the helper is told to let go. */
+/* The log alone ends: the session has no error, and the helper is ordered to release it. */
 static void log_that_has_its_share_ends(void **state)
 {
 	static char data[64 << 10];
@@ -459,7 +459,10 @@ static void chips_are_told_apart(void **state)
 	nps_agent_client__free(a);
 }
 
-/* The entry of device 4 that a helper of user UID leads to, "" for its chip: there is none. The caller frees the list. */
+/*
+ * The entry of device 4 that a helper of user UID leads to, "" for its chip:
+ * there is none. The caller frees the list.
+ */
 static const char *described(const struct nps_agent_client *a, const struct nps_device_facts *facts,
 			     uid_t uid, bool foreign, cJSON **list)
 {
@@ -483,7 +486,7 @@ static void expect_chip(const struct nps_agent_client *a, const struct nps_devic
 	cJSON_Delete(list);
 }
 
-/* The helper says that device 4 is a 910A. */
+/* The helper reports that device 4 is a 910A. */
 static void tell_chip(struct nps_agent_client *a)
 {
 	nps_agent_client__start(a, NPS_AIC_PIPE);
@@ -492,7 +495,10 @@ static void tell_chip(struct nps_agent_client *a)
 	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
 }
 
-/* Chip and frequency decide how everybody's log of that device is read: nobody says them of a device that another user has. */
+/*
+ * Chip and frequency decide how everybody's log of that device is read: nobody sets
+ * them for a device that another user has.
+ */
 static void nobody_describes_anothers_device(void **state)
 {
 	static struct nps_device_facts facts;

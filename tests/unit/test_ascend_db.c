@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Databases in and out. With `--convert DB OUTDIR [A|B]` the program imports DB and exports it, for the tests that hold
- * the result against real captures.
+ * Databases in and out. With `--convert DB OUTDIR [A|B]` the program imports DB and exports it, for the tests
+ * that hold the result against real captures.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -206,7 +206,7 @@ static void fill_table(struct nps_model *model, const struct nps_db_table *spec)
 		assert_int_equal(nps_table__add(table, &row), 0);
 		for (uint32_t c = 0; c < table->ncolumns; c++)
 			fill_cell(model, nps_table__cells(table, c), row, table->columns[c].kind);
-		/* Details follow the tasks; keys are told apart. */
+		/* Details follow the tasks; keys are distinguished. */
 		for (int c = 0; c < spec->ncolumns; c++) {
 			const struct nps_db_column *column = &spec->columns[c];
 			uint32_t *cells =
@@ -329,7 +329,10 @@ static void details_find_their_task(void **state)
 	nps_model__free(&model);
 }
 
-/* What is only bounded stays unmeasured, of collectives, too; the one before deviceId lies where its task ran. */
+/*
+ * What is only bounded stays unmeasured, of collectives, too; the one
+ * before deviceId lies where its task ran.
+ */
 static void collectives_of_bounded_tasks(void **state)
 {
 	const char *path = in_folder("msprof_5.db");
@@ -477,7 +480,10 @@ static void memory_row(struct nps_model *m, uint64_t time, const char *kind, int
 	m->job_memory.allocated[row] = bytes;
 }
 
-/* What only tables of npuscope have is in those of which Insight makes lanes, and usage that is not known is a number. */
+/*
+ * What only tables of npuscope have is in those of which Insight makes lanes,
+ * and usage that is not known is a number.
+ */
 static void lanes_for_viewers(void **state)
 {
 	const char *path = in_folder("in/ascend_pytorch_profiler_0.db");
@@ -524,7 +530,9 @@ static void lanes_for_viewers(void **state)
 	import(m, path);
 	for (size_t i = 0; i < m->losses.len; i++)
 		fail_msg("%s", NPS_AT(&m->losses, struct nps_lost, i).what);
-	/* What has to be a number for Insight is none again, and written in the same way; a measured 0 stays. */
+	/*
+	 * What has to be a number for Insight is none again, and written in the same way; a measured 0 stays.
+	 */
 	assert_true(isnan(m->host_network.usage[0]));
 	assert_true(m->host_mem.usage[0] == 0);
 	unlink(path);
@@ -547,7 +555,9 @@ static void task_row(struct nps_model *m, uint64_t start, uint64_t end, enum nps
 	m->task.source[row] = source;
 }
 
-/* A task that nobody measured has the least length, for Insight; it is none when the database is read again. */
+/*
+ * A task that nobody measured has the least length, for Insight; it is none when the database is read again.
+ */
 static void bounded_tasks(void **state)
 {
 	const char *path = in_folder("in/ascend_pytorch_profiler_0.db");
@@ -647,7 +657,7 @@ static void damaged_overlap(void **state)
 	}
 }
 
-/* Kernels stay kernels in a trace, also without the texts that say on which core they ran. */
+/* Kernels stay kernels in a trace, also without the texts that name the core on which they ran. */
 static void kernels_without_texts(void **state)
 {
 	const char *path = in_folder("msprof_8.db");
@@ -695,7 +705,10 @@ static void unsorted_rows(void **state)
 	nps_model__free(&model);
 }
 
-/* A task that never ended has the largest number for an end: it is left out and counted, and so is what tells of it. */
+/*
+ * A task that never ended has the largest number for an end: it is left
+ * out and counted, and so are its details.
+ */
 static void tasks_that_never_ended(void **state)
 {
 	const char *path = in_folder("msprof_1.db");
@@ -719,8 +732,9 @@ static void tasks_that_never_ended(void **state)
 #define UNIX_S "1736412474" /* of a capture; nine zeros behind it are ns */
 
 /*
- * A start of 0 is a time where the table counts from the start of the capture, and none where it counts from 1970: of a row
- * that ends, of one that is a moment, of a table that has no other, also if it is read before those that have.
+ * A start of 0 is a time where the table counts from the start of the capture, and none where it
+ * counts from 1970: of a row that ends, of one that is a moment, of a table that has no other,
+ * also if it is read before those that have.
  */
 static void starts_of_zero(void **state)
 {
@@ -767,7 +781,10 @@ static void starts_of_zero(void **state)
 	}
 }
 
-/* torch_npu of January 2025 wrote the types where the shapes belong. What is in which column tells, not a version. */
+/*
+ * torch_npu of January 2025 wrote the types where the shapes belong. The content
+ * of the columns decides, not a version.
+ */
 static void shapes_in_the_column_of_types(void **state)
 {
 	static const char *const columns[] = { "inputDtypes,inputShapes", "inputShapes,inputDtypes" };
@@ -778,7 +795,7 @@ static void shapes_in_the_column_of_types(void **state)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(columns); i++) {
 		struct nps_model model;
 
-		/* The first two rows tell nothing. */
+		/* The first two rows decide nothing. */
 		snprintf(sql, sizeof(sql),
 			 SMALL
 			 "INSERT INTO STRING_IDS "

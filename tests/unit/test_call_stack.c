@@ -59,7 +59,9 @@ static void some_tell_nothing_of_what_is_inside(void **state)
 	assert_true(is_told_above(&stack));
 }
 
-/* The job polls at the same height of its stack as it launches: only the group tells that the frame is dead. */
+/*
+ * The job polls at the same height of its stack as it launches: only the group shows that the frame is dead.
+ */
 static void frames_of_detached_probes_hide_nothing(void **state)
 {
 	(void)state;
@@ -122,7 +124,7 @@ static void calls_are_found_by_their_returns(void **state)
 	assert_ptr_equal(find_call(&stack, 1000, NPS_PROBE_LAUNCH), &stack.calls[0]);
 	assert_int_equal(stack.found, 0);
 	assert_int_equal(stack.passed, 2);
-	/* That one whose probe is gone did not return is no loss. */
+	/* That one whose probe is detached did not return is no loss. */
 	group_state[POLLED] = NPS_GROUP_DETACHED;
 	assert_ptr_equal(find_call(&stack, 1000, NPS_PROBE_LAUNCH), &stack.calls[0]);
 	assert_int_equal(stack.passed, 1);

@@ -212,8 +212,8 @@ static uint64_t lost(const struct fixture *f, const char *what)
 #define REPLAY 100000 /* ticks from one to the next */
 
 /*
- * Executes a graph's collective of PARTS tasks several times, but loses the logs of the first run's parts whose bits are
- * in LOST_FIRST, and those of the second in LOST_SECOND.
+ * Executes a graph's collective of PARTS tasks several times, but loses the logs of the first run's parts
+ * whose bits are in LOST_FIRST, and those of the second in LOST_SECOND.
  */
 static void replay(struct fixture *f, unsigned int lost_first, unsigned int lost_second)
 {
@@ -378,7 +378,10 @@ static void dictionaries_are_read_once(void **state)
 	assert_int_equal(lost(f, "lines of unaging.additional.hash_dic"), 1);
 }
 
-/* Counters of 0 are times that were not recorded: such a call or task would last since the machine was booted. */
+/*
+ * Counters of 0 are times that were not recorded: such a call or task
+ * would last since the machine was booted.
+ */
 static void begins_of_zero(void **state)
 {
 	struct fixture *f = *state;

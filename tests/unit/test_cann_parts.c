@@ -73,7 +73,7 @@ static uint32_t *batch_of(void *arg, uint32_t row)
 	return &batch_of_row[row];
 }
 
-/* Ids told on stream 5 in this order, -1: a flip whose first id is the next number. */
+/* Ids recorded on stream 5 in this order, -1: a flip whose first id is the next number. */
 static void tell(struct nps_batches *batches, const int *ids, size_t n)
 {
 	uint32_t row = 0, flips = 0;
@@ -104,7 +104,7 @@ static void a_flip_begins_a_batch(void **state)
 
 static void racing_tasks_move_to_the_new_batch(void **state)
 {
-	/* 2 and 0 were told before the flip that names 3, and so was 65535 of the old batch, between them. */
+	/* 2 and 0 were recorded before the flip that names 3; so was 65535 of the old batch, between them. */
 	const int ids[] = { 65533, 65534, 2, 65535, 0, 1, -1, 3, 3, 4 };
 	const uint32_t want[] = { 0, 0, 1, 0, 1, 1, 1, 1 };
 	struct nps_batches batches;

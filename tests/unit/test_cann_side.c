@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The small files of a capture, made by hand: rates, clocks, damage. With two arguments, a PROF_* directory and a
- * directory that exists, only these files are imported and written as msprof would.
+ * The small files of a capture, made by hand: rates, clocks, damage. With two arguments, a PROF_* directory
+ * and a directory that exists, only these files are imported and written as msprof would.
  */
 #include "cann/side.h"
 #include "export/export.h"
@@ -410,7 +410,10 @@ static void soc_record(struct fixture *f, unsigned int kind, uint64_t ticks, uns
 	data(f, 0, "stars_soc_profile.data", record, sizeof(record));
 }
 
-/* Amounts of the time since the record before, 232 bytes of 20 ms, however long ago that was and whatever it held. */
+/*
+ * Amounts of the time since the record before, 232 bytes of 20 ms, however
+ * long ago that was and whatever it held.
+ */
 static void die_amounts_are_of_intervals(void **state)
 {
 	static const uint32_t first[8] = { UINT32_MAX - 9, 5 }, second[8] = { 232, 1000 },
@@ -608,7 +611,10 @@ static void disk_samples_follow_their_rate(void **state)
 	assert_int_equal(lost(f, "records of host_disk.data"), 2);
 }
 
-/* What iotop 0.6 writes as msprof calls it, `-b -d 0.02 -P -t -p PID`: heads and rows begin with the time of day. */
+/*
+ * What iotop 0.6 writes as msprof calls it, `-b -d 0.02 -P -t -p PID`:
+ * heads and rows begin with the time of day.
+ */
 static void disk_samples_of_iotop(void **state)
 {
 	struct fixture *f = *state;
@@ -666,7 +672,10 @@ static void calls_begin_with_the_collection(void **state)
 	assert_int_equal(lost(f, "records of host_pthreadcall.data"), 1);
 }
 
-/* A session has its host's rows when its devices are cut to the capture: a call that began before is still open in it. */
+/*
+ * A session has its host's rows when its devices are cut to the capture: a call
+ * that began before is still open in it.
+ */
 static void only_devices_are_clipped(void **state)
 {
 	static const struct hbm1 records[] = { { 1000, 1, 0, 0 }, { 3000, 1, 0, 0 }, { 9000, 1, 0, 0 } };
@@ -768,7 +777,10 @@ static void older_files_of_the_ai_cpu(void **state)
 	assert_int_equal(f->m.dp.size[0], 3);
 }
 
-/* A session begins another directory when it starts channels again: a core's numbers are of all of them, and told once. */
+/*
+ * A session begins another directory when it starts channels again: a core's numbers
+ * are of all of them, and reported once.
+ */
 static void sums_of_cores_are_of_all_segments(void **state)
 {
 	static const struct nps_side_start none = { .file = NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of a kernel, from what was found out about it. */
+/* What is reported of a kernel, from what was tested. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static void has_row(const struct nps_capability *c, const char *row)
 	free(text);
 }
 
-/* What the one line says, which must be one. */
+/* The text of the line, which must be one. */
 static void is_refused(const struct nps_capability *c, const char *words)
 {
 	char text[1024];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of a process's channels: what a process that names every channel of every device costs, and what it does not. */
+/*
+ * Files of a process's channels: what a process that names every channel of
+ * every device costs, and what it does not.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +112,10 @@ static void every_channel_of_every_device(void **state)
 		}
 }
 
-/* A slice that loses its descriptor half full goes on where it was, and is followed by another when it is full. */
+/*
+ * A slice that loses its descriptor half full goes on where it was, and
+ * is followed by another when it is full.
+ */
 static void slice_without_descriptor_goes_on(void **state)
 {
 	const uint32_t half = NPS_PROF_SLICE / 2;
@@ -169,7 +175,10 @@ static void log_that_breaks_off_all_the_time_ends(void **state)
 	assert_in_range(at.epoch, 65000, 66000);
 }
 
-/* A device that is known from its first byte on has its control files then, and those of the others are left alone. */
+/*
+ * A device that is known from its first byte on has its control files then,
+ * and those of the others are left alone.
+ */
 static void control_files_come_with_the_device(void **state)
 {
 	char path[PATH_MAX + 256];
@@ -210,7 +219,10 @@ static void assert_all_is_counted(void)
 	assert_int_equal(nps_session__bytes(&session), bytes_below);
 }
 
-/* What --max-size bounds is all that is written: records, breaks, control files and marks, and of one that is replaced the last. */
+/*
+ * What --max-size bounds is all that is written: records, breaks, control files and
+ * marks, and of one that is replaced the last.
+ */
 static void every_file_is_counted(void **state)
 {
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's clock against counters whose every tick is known, and against a second, slow way of finding lines. */
+/*
+ * The device's clock against counters whose every tick is known, and
+ * against a second, slow way of finding lines.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +52,7 @@ static int by_double(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Asks the map for 20000 times in [FROM, TO) seconds; they never fall. */
+/* Queries the map for 20000 times in [FROM, TO) seconds; they never fall. */
 static struct verdict judge(const struct nps_clock_map *map, double from, double to)
 {
 	static double errors[20000];
@@ -278,7 +281,7 @@ static void garbage_is_no_clock(void **state)
 	assert_int_equal(nps_clock_map__fit(&map, NULL, 0, 50000000), -ENODATA);
 	sim_start(&sim, 50e6, 0, 1);
 	assert_int_equal(nps_clock_map__fit(&map, reads, sample(&quick, 1, 0.2, 8), 0), -ENODATA);
-	/* of another frequency than it is said to have */
+	/* of another frequency than is stated */
 	sim_start(&sim, 48e6, 0, 1);
 	assert_int_equal(nps_clock_map__fit(&map, reads, sample(&quick, 20, 0.2, 8), 50000000), -EILSEQ);
 }
@@ -290,7 +293,7 @@ static uint64_t any(void)
 	return kind == 0 ? UINT64_MAX - (bits & 255) : kind == 1 ? bits & 255 : kind < 4 ? bits >> 20 : bits;
 }
 
-/* Whatever the reads say: no crash, no time that falls, no error that is none. */
+/* Whatever the reads are: no crash, no time that falls, no error that is none. */
 static void hostile_reads(void **state)
 {
 	static const uint64_t frequencies[] = { 1, 50000000, 1000000000, 10000000000ULL };
@@ -452,7 +455,7 @@ static void lines_are_those_that_trying_finds(void **state)
 	nps_lines__free(&lines);
 }
 
-/* Of one straight piece, what each place knows is the best of what all brackets say, at any distance. */
+/* In one straight segment, the error at each point is the best that all brackets give, at any distance. */
 static void errors_are_those_that_all_pairs_give(void **state)
 {
 	struct nps_pieces pieces;
@@ -488,9 +491,9 @@ static void errors_are_those_that_all_pairs_give(void **state)
 	nps_sieve__free(&sieve);
 }
 
-/* --- what both sides saw --- */
+/* --- what host and device observed --- */
 
-/* Reads whose answers are all late on one way: the middle is wrong, and only events can tell. */
+/* Reads whose answers are all late on one way: the middle is wrong, and only events can show it. */
 static void marks_move_the_clock(void **state)
 {
 	const struct sim_read slow = { .least = 1000, .spread = 500, .jitter = 0 };
@@ -549,7 +552,9 @@ static void raw_to_mono_interpolates(void **state)
 	assert_true(nps_host_mono(&wide, 1, 10200, &cursor).error == 200);
 }
 
-/* Reads that alone contradict those around them are left out, and out of the count of those that were used. */
+/*
+ * Reads that alone contradict those around them are left out, and out of the count of those that were used.
+ */
 static void reads_that_lie_are_not_used(void **state)
 {
 	struct nps_device_clock reads[100];

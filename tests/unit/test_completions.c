@@ -200,7 +200,7 @@ static void a_collected_one_does_too(void **state)
 	(void)state;
 	runs_on(NPS_CHIP_910B);
 	collected(280, 12, NPS_SQE_AI_CORE, NPS_CQE_MATCH,
-		  77); /* where an event has a time it has a place in a queue */
+		  77); /* an event with a time has an index in a queue */
 	add(1);
 	expect(0, 130, 280, STREAM);
 	assert_int_equal(rec.timings.len, 0);
@@ -264,7 +264,7 @@ static void other_chips_write_other_records(void **state)
 
 	(void)state;
 	collected(280, 12, NPS_SQE_AI_CORE, 0, 0);
-	add(0); /* nobody said which it is */
+	add(0); /* it is not known which it is */
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(chips); i++) {
 		runs_on(chips[i]);
 		add(0);

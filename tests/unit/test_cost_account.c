@@ -57,7 +57,10 @@ static void only_the_interval_counts(void **state)
 	close_to(percent, 10);
 }
 
-/* What was told at an estimate is told at what was measured, from the beginning, and the interval is judged by it. */
+/*
+ * What was reported by an estimate is reported by the measured cost, from the
+ * beginning, and the interval is judged by it.
+ */
 static void prices_that_come_late(void **state)
 {
 	uint64_t totals[NPS_COST_KINDS] = { [NPS_COST_CALL] = 1000,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Costs that were measured are believed only if nobody else can have written them, and only where they still hold. */
+/*
+ * Costs that were measured are believed only if nobody else can have
+ * written them, and only where they still hold.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/version.h>

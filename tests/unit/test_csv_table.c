@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CSV tables as rows of columns: what each format makes of a cell, which columns there are, and where rows come from. */
+/*
+ * CSV tables as rows of columns: what each format makes of a cell, which
+ * columns there are, and where rows come from.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

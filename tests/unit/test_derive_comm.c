@@ -63,7 +63,7 @@ static void assert_text(const struct nps_model *m, uint32_t text, const char *ex
 	assert_string_equal(nps_model__text(m, text), expected);
 }
 
-/* Two collectives that overlap; the master plane is told. */
+/* Two collectives that overlap; the master plane is known. */
 static void one_collective(void **state)
 {
 	struct nps_model m;
@@ -163,7 +163,10 @@ static void payloads(void **state)
 	nps_model__free(&m);
 }
 
-/* A collective lasts as long as its master plane; what the others moved before and after it counts as traffic. */
+/*
+ * A collective lasts as long as its master plane; what the others moved
+ * before and after it counts as traffic.
+ */
 static void other_planes_reach_beyond(void **state)
 {
 	const uint64_t ms = 1000000, at = 100 * ms;

@@ -217,7 +217,10 @@ static void cores(void **state)
 		    "Device_id,Core ID,vec_ratio\n0,Core3,0.75\n0,Average,0.75\n");
 }
 
-/* Of 101 samples of which 100 are positive the 98th percentile is the 99th of them in order: ceil(99 * 0.98) = 98. */
+/*
+ * Of 101 samples of which 100 are positive the 98th percentile is the 99th
+ * of them in order: ceil(99 * 0.98) = 98.
+ */
 static void host(void **state)
 {
 	struct fixture *f = *state;

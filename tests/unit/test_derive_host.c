@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where host time goes: random threads, second by second against a judge that looks at one nanosecond at a time. */
+/*
+ * Where host time goes: random threads, second by second against a judge
+ * that looks at one nanosecond at a time.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +171,10 @@ static void parts_of_a_step(void **state)
 	(void)state;
 	open_model(m);
 	add_step(m, 7, BASE, BASE + 300);
-	/* [0,20) not seen; runs 100; sleeps 50 on a lock, waits 10; 5 of the device run, sleeps, waits 5 for a CPU ... */
+	/*
+	 * [0,20) not seen; runs 100; sleeps 50 on a lock, waits 10; 5 of the
+	 * device run, sleeps, waits 5 for a CPU ...
+	 */
 	add_run(m, PID, BASE + 20, BASE + 120, 0, 0, 1);
 	add_run(m, PID, BASE + 180, BASE + 185, BASE + 120, BASE + 170, 1);
 	add_run(m, PID, BASE + 230, BASE + 230, BASE + 185, BASE + 225, 2);
@@ -195,7 +201,7 @@ static void parts_of_a_step(void **state)
 	nps_model__free(m);
 }
 
-/* --- the judge --------------------------------------------------------------------------------------------- */
+/* --- the judge ------------------------------------------------------------------------------------------ */
 
 /* What a thread does in each ns of the capture; written down while the rows are made. */
 struct truth {
@@ -398,7 +404,7 @@ static void as_the_judge(void **state)
 	}
 }
 
-/* --- page faults, and calls that were summed up ------------------------------------------------------------ */
+/* --- page faults, and calls that were summed up --------------------------------------------------------- */
 
 /* A fault inside of a call neither ends the call nor is part of it. */
 static void a_fault_in_a_call(void **state)
@@ -420,7 +426,10 @@ static void a_fault_in_a_call(void **state)
 	nps_model__free(m);
 }
 
-/* The time of short calls comes out of what the thread did besides, step by step, and no more of it than there is. */
+/*
+ * The time of short calls comes out of what the thread did besides, step by
+ * step, and no more of it than there is.
+ */
 static void short_calls_have_their_part(void **state)
 {
 	struct nps_model model, *m = &model;
@@ -482,7 +491,7 @@ static void sleeps_in_summed_calls(void **state)
 	nps_model__free(m);
 }
 
-/* --- which threads, and what is not known --------------------------------------------------------------------- */
+/* --- which threads, and what is not known --------------------------------------------------------------- */
 
 static void threads_that_launch(void **state)
 {

@@ -283,7 +283,9 @@ static void add_queue(struct nps_model *m, const char *name, uint64_t gtid, uint
 	m->torch.correlation[row] = 77;
 }
 
-/* What is taken out of the queue late is of the step that put it in, whether or not its submission is known. */
+/*
+ * What is taken out of the queue late is of the step that put it in, whether or not its submission is known.
+ */
 static void steps_by_queue(void **state)
 {
 	(void)state;
@@ -350,8 +352,8 @@ static void is_unmeasured(const struct nps_model *m, size_t i, uint32_t device, 
 }
 
 /*
- * Steps and devices of which nothing was measured have no times, and are told; also a device that only its
- * tasks name.
+ * Steps and devices of which nothing was measured have no times, and are reported;
+ * also a device that only its tasks name.
  */
 static void unmeasured_steps(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows in, derived rows out, as text: `test_derive_rows TABLE...` reads lines `TABLE<TAB>COLUMN=VALUE...` from stdin into a
- * model, derives, and prints the tables it is asked for in the same form; an argument with a slash is a directory
- * for the communication files. Without arguments it tests itself. The scripts of tests/conformance feed
- * it with the vendor's results.
+ * Rows in, derived rows out, as text: `test_derive_rows TABLE...` reads lines `TABLE<TAB>COLUMN=VALUE...`
+ * from stdin into a model, derives, and prints the requested tables in the same form; an argument with a
+ * slash is a directory for the communication files. Without arguments it tests itself. The scripts of
+ * tests/conformance feed it with the vendor's results.
  */
 #include <setjmp.h>
 #include <stdarg.h>

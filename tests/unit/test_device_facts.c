@@ -132,7 +132,7 @@ static void another_user_comes_while_it_is_asked(void **state)
 	end();
 }
 
-/* A's process is of the host here, and lib.numbers with it: what matters is how it was told. */
+/* A's process is of the host here, and lib.numbers with it: what matters is how it was reported. */
 static void host_process_comes_after_a_container(void **state)
 {
 	(void)state;
@@ -143,7 +143,7 @@ static void host_process_comes_after_a_container(void **state)
 	nps_device_facts__used(&t.facts, getpid(), t.a, DEVICE, false);
 	assert_false(known());
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, true);
-	assert_int_equal(t.facts.pid[DEVICE], getpid()); /* whom the host's number is asked for */
+	assert_int_equal(t.facts.pid[DEVICE], getpid()); /* for whom the host's number is queried */
 	end();
 }
 

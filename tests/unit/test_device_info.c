@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which generation a device is of, by all that a driver may say of it, and what is asked of one that nobody knows. */
+/*
+ * Which generation a device is of, by all that a driver may report of it,
+ * and what is queried of an unknown one.
+ */
 #include "device_channels.h"
 #include "device_info.h"
 #include "device_lib.h"
@@ -14,7 +17,7 @@
 #include <string.h>
 
 static struct {
-	const char *name; /* NULL: the driver does not tell */
+	const char *name; /* NULL: the driver has none */
 	int64_t version;
 	int list_error;
 	uint32_t list_chip;
@@ -101,7 +104,7 @@ static void what_the_driver_tells_is_enough(void **state)
 		assert_int_equal(read_info(told[i].name, told[i].version, told[i].list).platform,
 				 told[i].platform);
 	read_info("910B3", 0, 1);
-	assert_int_equal(driver.lists, 0); /* not asked for what is known */
+	assert_int_equal(driver.lists, 0); /* not queried for what is known */
 	driver.list_error = -1;
 	assert_int_equal(read_info("new", 0x0900, 16).platform, NPS_PLATFORM_UNKNOWN);
 	driver.list_error = 0;
@@ -118,7 +121,7 @@ static const struct nps_channel *channel(unsigned int id)
 	return NULL;
 }
 
-/* 16 is a 950; of 17 nobody knows which counters it has, and what it has is not asked for by guess. */
+/* 16 is a 950; of 17 nobody knows which counters it has, and its counters are not requested by guess. */
 static void counters_of_cores(void **state)
 {
 	static const struct {
@@ -153,7 +156,10 @@ static void assert_text(const cJSON *json, const char *key, const char *value)
 	assert_string_equal(found, value);
 }
 
-/* sample.json as the vendor's collector writes it: its reader finds the columns by the name, and the numbers by the events. */
+/*
+ * sample.json as the vendor's collector writes it: its reader finds the columns by
+ * the name, and the numbers by the events.
+ */
 static void names_of_sample_json(void **state)
 {
 	static const struct {
@@ -191,7 +197,7 @@ static void names_of_sample_json(void **state)
 	}
 }
 
-/* Nothing is said of counters that nobody asked for, or that the chip lacks. */
+/* Nothing is reported of counters that nobody requested, or that the chip lacks. */
 static void no_names_without_counters(void **state)
 {
 	cJSON *json = cJSON_CreateObject();
@@ -204,7 +210,7 @@ static void no_names_without_counters(void **state)
 	cJSON_Delete(json);
 }
 
-/* The helper is told by bits: each channel at most once for any chip, and no counters for one that nobody knows. */
+/* The helper gets bits: each channel at most once for any chip, and no counters for one that nobody knows. */
 static void wants_of_the_helper(void **state)
 {
 	struct nps_agent_want want[NPS_AGENT_MAX_WANTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls to a worker, which a thread at the other end of the connection plays: what is sent, and that no reply does harm. As which
- * user the worker for the host's driver runs.
+ * Calls to a worker, which a thread at the other end of the connection plays: what is sent, and that no reply
+ * does harm. As which user the worker for the host's driver runs.
  */
 #include "device_lib.h"
 #include "device_user.h"
@@ -27,7 +27,7 @@
 #define HOUR_NS 3600000000000ULL
 #define NOBODY 65534
 
-/* --- the worker ------------------------------------------------------------------------------------------ */
+/* --- the worker ----------------------------------------------------------------------------------------- */
 
 struct answer {
 	struct nps_worker_reply reply;
@@ -180,7 +180,7 @@ static bool has_bytes(int fd)
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-/* --- each of the driver's functions ------------------------------------------------------------------------ */
+/* --- each of the driver's functions --------------------------------------------------------------------- */
 
 static const char parameters[NPS_PROF_PARAMETERS + 1] = "parameters";
 
@@ -392,7 +392,9 @@ static const struct call {
 
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
 
-/* The reply to C that fills all of its room. A number of channels is among the bytes: 32 lie within the list. */
+/*
+ * The reply to C that fills all of its room. A number of channels is among the bytes: 32 lie within the list.
+ */
 static struct answer full_answer(const struct call *c)
 {
 	memset(data_of_replies, 32, sizeof(data_of_replies));
@@ -515,7 +517,7 @@ static void parameters_of_a_start(void **state)
 	}
 }
 
-/* --- replies that make no sense ------------------------------------------------------------------------------ */
+/* --- replies that make no sense ------------------------------------------------------------------------- */
 
 /* The connection is of no more use: for none of the calls is anything sent. */
 static void assert_gone(enum nps_worker_library library)
@@ -676,7 +678,7 @@ static void closed_descriptors(void **state)
 	nps_device_lib__close(&peer.lib);
 }
 
-/* --- what a single function makes of its reply ---------------------------------------------------------------- */
+/* --- what a single function makes of its reply ---------------------------------------------------------- */
 
 static void bytes_of_a_read(void **state)
 {
@@ -849,7 +851,7 @@ static void texts_end(void **state)
 	assert_non_null(strstr(text, "has ended"));
 }
 
-/* --- instants of a call ----------------------------------------------------------------------------------------- */
+/* --- instants of a call --------------------------------------------------------------------------------- */
 
 static uint64_t later_than(uint64_t instant)
 {
@@ -953,7 +955,7 @@ static void instants_of_a_call(void **state)
 	assert_int_equal(value, 5);
 }
 
-/* --- device_user.h ------------------------------------------------------------------------------------------------ */
+/* --- device_user.h -------------------------------------------------------------------------------------- */
 
 static struct nps_device_user user;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the records of a task log to runs: what is open at once is told apart, and what was lost stays its own. */
+/*
+ * From the records of a task log to runs: what is open at once is
+ * distinguished, and what was lost stays its own.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,7 +183,7 @@ static void a_lost_end_of_a_thread(void **state)
 	assert_int_equal(log->capture.log_counts.open, 1);
 }
 
-/* An end that is none of what is open, and threads whose numbers are beyond what is told apart. */
+/* An end that is none of what is open, and threads whose numbers are beyond what is distinguished. */
 static void strange_threads(void **state)
 {
 	struct log *log = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels of devices, read from a driver that is made here: it splits records where it likes, overwrites, fails. What
- * is in the files is compared with what the driver delivered.
+ * Channels of devices, read from a driver that is made here: it splits records where it likes, overwrites,
+ * fails. What is in the files is compared with what the driver delivered.
  */
 #include "device_report.h"
 #include "device_stream.h"
@@ -48,7 +48,7 @@ static int fake_start(const struct nps_worker_request *r, const struct nps_worke
 	return driver.start_code;
 }
 
-/* At most a third of what is asked for, ending anywhere. */
+/* At most a third of what is requested, ending anywhere. */
 static int fake_read(unsigned int size, char *buf)
 {
 	size_t n = driver.len - driver.at, most = 1 + (size_t)rand() % (size / 3);
@@ -338,7 +338,10 @@ static void go_away(struct place *p, uint64_t seconds)
 	p->stream.opened -= seconds * 1000000000;
 }
 
-/* A record each 20 ms. A round of the ring is 65536 of them, in 1310 s; their numbers go on as if nothing were missing. */
+/*
+ * A record each 20 ms. A round of the ring is 65536 of them, in 1310 s; their
+ * numbers go on as if nothing were missing.
+ */
 static void whole_rounds_of_the_ring_are_lost_records(void **state)
 {
 	struct place *p = *state;
@@ -353,7 +356,7 @@ static void whole_rounds_of_the_ring_are_lost_records(void **state)
 	drain(p);
 	assert_int_equal(p->stream.lost, round);
 	assert_int_equal(p->stream.rounds, 1);
-	go_away(p, 2700); /* two, and some that the numbers tell of */
+	go_away(p, 2700); /* two, and some that the numbers show */
 	more_stars(400 + 3 * round + 5, 200);
 	drain_and_stop(p);
 	assert_int_equal(p->stream.lost, 3 * round + 5);
@@ -362,7 +365,7 @@ static void whole_rounds_of_the_ring_are_lost_records(void **state)
 	assert_int_equal(p->stream.records, 600);
 }
 
-/* The device had nothing to say for that long, or we were away for less than the ring holds: nothing is lost. */
+/* The device had no data for that long, or we were away for less than the ring holds: nothing is lost. */
 static void pauses_are_no_losses(void **state)
 {
 	struct place *p = *state;
@@ -381,7 +384,7 @@ static void pauses_are_no_losses(void **state)
 	assert_int_equal(p->stream.gaps, 2);
 }
 
-/* What has no times tells by its rate alone. 24 bytes each 20 ms or so: a round takes 58 minutes. */
+/* Records without times show it only by their rate. 24 bytes each 20 ms or so: a round takes 58 minutes. */
 static void rounds_of_records_without_times(void **state)
 {
 	struct place *p = *state;
@@ -401,7 +404,7 @@ static void rounds_of_records_without_times(void **state)
 	assert_int_equal(p->stream.lost, (4U << 20) / 24);
 }
 
-/* What was read before a channel was started afresh says nothing of how fast it writes now. */
+/* What was read before a channel was started afresh does not show how fast it writes now. */
 static void a_fresh_start_is_measured_afresh(void **state)
 {
 	struct place *p = *state;
@@ -420,7 +423,10 @@ static void a_fresh_start_is_measured_afresh(void **state)
 	nps_prof_file__finish(&p->stream.file, &p->session);
 }
 
-/* What no record can be is kept as it came, unless records begin elsewhere: chips may know values that we do not. */
+/*
+ * What no record can be is kept as it came, unless records begin
+ * elsewhere: chips may know values that we do not.
+ */
 static void unusual_records_are_kept(void **state)
 {
 	struct place *p = *state;
@@ -559,7 +565,7 @@ static void hostile_bytes(void **state)
 		len = contents(p, p->stream.ch->file, got, SIZE, &slices);
 		assert_int_equal(len % p->stream.ch->formats[p->stream.version].size, 0);
 		assert_int_equal(p->stream.bytes, driver.len);
-		assert_int_equal(len + p->stream.torn, driver.len); /* stored, or said to be missing */
+		assert_int_equal(len + p->stream.torn, driver.len); /* stored, or reported as missing */
 	}
 	free(got);
 }

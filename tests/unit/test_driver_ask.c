@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the driver: who asks and who answers, in what order, and what becomes of them when a call does not come back. */
+/*
+ * Queries to the driver: who queries and who answers, in what order, and what becomes
+ * of them when a call does not come back.
+ */
 #include "driver_ask.h"
 
 #include <setjmp.h>
@@ -147,7 +150,7 @@ static void ending_waits_for_nobody(void **state)
 	assert_int_equal(seen.n_answered, 0);
 }
 
-/* --- the one device of a process ------------------------------------------------------------------------- */
+/* --- the one device of a process ------------------------------------------------------------------------ */
 
 #define CARDS 3
 
@@ -235,7 +238,7 @@ static void a_process_of_one_device_is_placed(void **state)
 	assert_false(only(10, &device));
 }
 
-/* --- slow calls ------------------------------------------------------------------------------------------- */
+/* --- slow calls ----------------------------------------------------------------------------------------- */
 
 #define SLOW_US 900000 /* of each of three: longer together than one may take */
 
@@ -280,7 +283,7 @@ static void many_slow_calls_are_no_hanging_one(void **state)
 	nps_driver_ask__free(a);
 }
 
-/* --- the driver's library --------------------------------------------------------------------------------- */
+/* --- the driver's library ------------------------------------------------------------------------------- */
 
 /* True: it was looked for. */
 static bool looks_for_it(struct nps_driver *d, pid_t pid)

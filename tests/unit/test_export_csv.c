@@ -675,7 +675,10 @@ static void msprof_layout(void **state)
 	assert_false(exists(f, "npu_mem_20240101120000.csv"));
 }
 
-/* What the vendor's files have: the function's name and the core of kernels, else the runtime's type of the task. */
+/*
+ * What the vendor's files have: the function's name and the core of
+ * kernels, else the runtime's type of the task.
+ */
 static void tasks_by_function(void **state)
 {
 	struct fixture *f = *state;

@@ -698,7 +698,8 @@ static void counters_of_all_kinds(void **state)
 	has("\"args\":{\"mV\":850}");
 	has("\"args\":{\"mV\":900}");
 	has("Voltage Info");
-	has("\"args\":{\"Mata Bw Level\":5}"); /* as the vendor's timeline: each under the name of the other */
+	/* as the vendor's timeline: each under the name of the other */
+	has("\"args\":{\"Mata Bw Level\":5}");
 	has("\"args\":{\"L2 Buffer Bw Level\":3}");
 	has("\"args\":{\"value\":1876.0}");
 	has("\"Rx Bandwidth Efficiency\":4.0");

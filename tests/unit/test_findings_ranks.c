@@ -184,7 +184,10 @@ static cJSON *compare_two(const struct nps_model *a, const struct nps_model *b)
 	return d;
 }
 
-/* Captures of one host that do not begin at once: equal names are not the same collectives, but ends tell which are. */
+/*
+ * Captures of one host that do not begin at once: equal names are not the
+ * same collectives, but ends show which are.
+ */
 static void test_later_capture(void **state)
 {
 	static const struct {
@@ -215,7 +218,7 @@ static void test_later_capture(void **state)
 	}
 }
 
-/* Nothing is said where equal names are other collectives, and none fits: no late rank, no clock. */
+/* Nothing is reported where equal names are other collectives, and none fits: no late rank, no clock. */
 static void test_no_match(void **state)
 {
 	(void)state;

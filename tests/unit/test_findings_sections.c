@@ -181,7 +181,10 @@ static cJSON *make(struct nps_model *m)
 	return document;
 }
 
-/* The host's part of a gap ends with the submission; what it did meanwhile is found in the thread that counts. */
+/*
+ * The host's part of a gap ends with the submission; what it did
+ * meanwhile is found in the thread that counts.
+ */
 static void test_idle(void **state)
 {
 	struct nps_model m;
@@ -192,7 +195,7 @@ static void test_idle(void **state)
 	begin(&m);
 	add_kernel(&m, 1000, 2000, 900, "A", NULL);
 	add_kernel(&m, 5000, 6000, 4500, "A", NULL); /* 2500 of 3000 us are the host's */
-	add_kernel(&m, 7000, 8000, 5500, "A", NULL); /* 1000 us on the device's side */
+	add_kernel(&m, 7000, 8000, 5500, "A", NULL); /* 1000 us in the device's queue */
 	row = add_task(&m, 9500, 9600, 0,
 		       NPS_CLASS_MEMCPY); /* after the collective; nobody knows about 100 us */
 	m.task.connection[row] = 99;
@@ -211,7 +214,7 @@ static void test_idle(void **state)
 	add_api(&m, 8100, 8400, OTHER, 7, "hcom");
 	add_op(&m, 1000, 9000, MAIN, "ProfilerStep#3");
 	add_op(&m, 2050, 4450, MAIN, "aten::item");
-	add_call(&m, 0, 9000, OTHER, "epoll_wait"); /* sleeps all the time: tells nothing */
+	add_call(&m, 0, 9000, OTHER, "epoll_wait"); /* sleeps all the time: shows nothing */
 	add_call(&m, 2200, 4200, MAIN, "futex");
 	d = make(&m);
 
@@ -331,8 +334,8 @@ static void test_steps(void **state)
 }
 
 /*
- * Steps without a row, of which nothing was measured: one in which the device had nothing to do lasts as on the
- * host.
+ * Steps without a row, of which nothing was measured: one in which the device
+ * had nothing to do lasts as on the host.
  */
 static void test_idle_step(void **state)
 {
@@ -394,7 +397,7 @@ static void test_operators(void **state)
 		add_kernel(&m, now, now + gelu, 0, "Gelu", "8,8");
 		now += gelu;
 	}
-	m.task.end[0] = T0; /* a database may say so */
+	m.task.end[0] = T0; /* a database may have that */
 	d = make(&m);
 	assert_true(number(d, "operators/types") == 3);
 	assert_string_equal(string(d, "operators/rows/0/type"), "MatMul");
@@ -454,7 +457,7 @@ static void test_communication(void **state)
 	add_link(&m, "0", "1", "HCCS", 100, 5); /* 20 GB/s */
 	add_link(&m, "0", "1", "HCCS", 100, 5);
 	add_link(&m, "0", "2", "HCCS", 100, 20); /* 5 GB/s */
-	add_link(&m, "0", "3", "HCCS", 0.1, 20); /* too little to say */
+	add_link(&m, "0", "3", "HCCS", 0.1, 20); /* too little for a finding */
 	add_link(&m, "0", "4", "RDMA", 100, 90); /* another kind of link */
 	add_link(&m, "0", "0", "LOCAL", 100, 0.01);
 	d = make(&m);
@@ -500,8 +503,8 @@ static void test_unmeasured(void **state)
 }
 
 /*
- * A link's transfers are told as a sum and once more as the best, the middle and the worst of them. Ranks of different groups
- * share nothing but their numbers.
+ * A link's transfers are stored as a sum and once more as the best, the middle and the worst of them. Ranks
+ * of different groups share nothing but their numbers.
  */
 static void test_links(void **state)
 {
@@ -636,7 +639,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* No quantile is off by more than it is said. */
+/* No quantile is off by more than is stated. */
 static void test_histogram(void **state)
 {
 	static const double quantiles[] = { 0, 0.1, 0.5, 0.9, 0.99 };

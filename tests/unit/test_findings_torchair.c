@@ -83,7 +83,7 @@ static void test_labels(void **state)
 		assert_int_equal(nps_tah__kind(labels[i].name, labels[i].frame), labels[i].kind);
 }
 
-/* Deeper, more threads and more graphs than are kept: told, and what is kept is right. */
+/* Deeper, more threads and more graphs than are kept: reported, and what is kept is right. */
 static void test_limits(void **state)
 {
 	struct nps_tah tah;

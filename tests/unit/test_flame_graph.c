@@ -35,7 +35,7 @@ static int tear_down(void **state)
 	return rmdir(folder);
 }
 
-/* What the file x holds, then it is gone; free it. */
+/* What the file x holds, then it is deleted; free it. */
 static char *take_file(void)
 {
 	char *text = calloc(1, 1 << 20);

@@ -130,7 +130,7 @@ static void frames_by_their_end(void **state)
 	nps_model__free(&m);
 }
 
-/* A small file can tell of very many threads. */
+/* A small file can have very many threads. */
 static void many_threads(void **state)
 {
 	struct nps_model m;

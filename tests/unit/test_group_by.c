@@ -122,7 +122,7 @@ static void test_sums(void **state)
 	nps_group_by__free(&groups);
 }
 
-/* Keys of one hash are told apart: that of (a, b) is found for another pair by trying. */
+/* Keys of one hash are distinguished: that of (a, b) is found for another pair by trying. */
 static void test_same_hash(void **state)
 {
 	struct nps_group_by groups;

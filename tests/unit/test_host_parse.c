@@ -192,7 +192,7 @@ static void cards(void **state)
 	assert_int_equal(c[1].card.send_errors, 9);
 }
 
-/* Every text cut at every place, and with every byte replaced: nothing is read past the end. */
+/* Every text cut at every offset, and with every byte replaced: nothing is read past the end. */
 static void cut_and_damaged(void **state)
 {
 	static const char *const texts[] = { stat_text,

@@ -75,7 +75,7 @@ static void open_model(struct nps_model *m)
 	m->end = T0 + 1000;
 }
 
-/* --- ftrace_data.db ---------------------------------------------------------------------------------------- */
+/* --- ftrace_data.db ------------------------------------------------------------------------------------- */
 
 static int64_t number(sqlite3 *db, const char *sql)
 {
@@ -172,7 +172,7 @@ static void nothing_is_no_file(void **state)
 	gen_remove(dir);
 }
 
-/* --- tables and findings -------------------------------------------------------------------------------------- */
+/* --- tables and findings -------------------------------------------------------------------------------- */
 
 static void table_of_parts(void **state)
 {
@@ -202,7 +202,7 @@ static void table_of_parts(void **state)
 	gen_remove(dir);
 }
 
-/* A job that slept all the time: the tables that were asked for are there, others are not. */
+/* A job that slept all the time: the tables that were requested are there, others are not. */
 static void tables_without_rows(void **state)
 {
 	static const char *const files[] = { "npuscope_host_breakdown.csv", "npuscope_threads.csv",
@@ -244,7 +244,7 @@ static const cJSON *finding(const cJSON *document, const char *id)
 	return NULL;
 }
 
-/* A job whose steps wait for a lock is told so; not if it is the device that it waits for. */
+/* A job whose steps wait for a lock has that finding; not if it is the device that it waits for. */
 static void what_holds_the_steps_up(void **state)
 {
 	(void)state;
@@ -279,7 +279,7 @@ static void what_holds_the_steps_up(void **state)
 	}
 }
 
-/* --- wakers --------------------------------------------------------------------------------------------------- */
+/* --- wakers --------------------------------------------------------------------------------------------- */
 
 static void who_cannot_have_woken(void **state)
 {

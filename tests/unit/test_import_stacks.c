@@ -76,7 +76,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Names as long as those of templates; told apart at their ends. */
+/* Names as long as those of templates; which differ at their ends. */
 static void write_symbols(struct fixture *f)
 {
 	struct nps_ksym syms[FRAMES] = { 0 };
@@ -174,7 +174,7 @@ static void damage_is_counted(void **state)
 	assert_int_equal(NPS_AT(&f->model.losses, struct nps_lost, 0).count, 4);
 }
 
-/* --- user frames ------------------------------------------------------------------------------------------ */
+/* --- user frames ---------------------------------------------------------------------------------------- */
 
 #define CODE 0x400000ULL /* of a file that is not there */
 #define PAGE 0x7000000ULL /* of the probes; returns that are probed lead to its beginning */
@@ -230,7 +230,10 @@ static void expect_frames(struct fixture *f, size_t row, const char *want)
 	assert_string_equal(nps_model__text(&f->model, f->model.stack.frames[row]), want);
 }
 
-/* What the kernel's frame pointers give where it does not tell the registers: the trampoline in the place of two callers. */
+/*
+ * What the kernel's frame pointers give where it does not record the registers:
+ * the trampoline instead of two callers.
+ */
 static void write_chain(struct fixture *f, unsigned int returns)
 {
 	struct user_stack s = user_stack(4, returns);
@@ -264,7 +267,10 @@ static void chains_are_mended_if_it_is_sure(void **state)
 	assert_int_equal(f->model.whole_stacks, 0);
 }
 
-/* With registers and a copy of the stack, of code without tables: frames by place. The chain ends with 0, as at a thread's beginning. */
+/*
+ * With registers and a copy of the stack, of code without tables: frames by stack pointer. The chain ends
+ * with 0, as at a thread's beginning.
+ */
 static void write_copy(struct fixture *f, unsigned int returns, uint64_t last)
 {
 	const uint64_t sp = 0x9000;

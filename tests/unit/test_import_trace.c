@@ -118,7 +118,10 @@ static void the_first_event_is_at_zero(void **state)
 	nps_model__free(&m);
 }
 
-/* npuscope's own traces say what nobody measured: its 1 ns is no length, as in the session that it came from. */
+/*
+ * npuscope's own traces mark what nobody measured: its 1 ns is no
+ * length, as in the session that it came from.
+ */
 static void bounded_tasks(void **state)
 {
 #define KERNEL "\"Task Type\":\"AI_CORE\",\"Task Id\":1,"
@@ -282,7 +285,7 @@ static void starts_that_were_not_recorded(void **state)
 	nps_model__free(&m);
 }
 
-/* The vendor's pids hold the device in their low bits, as their place in the order shows; plain pids hold nothing. */
+/* The vendor's pids hold the device in their low bits, as their order shows; plain pids hold nothing. */
 static void devices_of_processes(void **state)
 {
 #define ORDER(pid, index)                                                                                    \
@@ -317,7 +320,10 @@ static void devices_of_processes(void **state)
 	}
 }
 
-/* What nobody knows is said, for the collectives beside it count; types of chips that are known count as kernels. */
+/*
+ * Unknown values are reported, for the collectives beside it count; types of
+ * chips that are known count as kernels.
+ */
 static void types_of_tasks(void **state)
 {
 	struct nps_model m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The injector's own judgement: what a filter of system calls answers, against the kernel's answer to the same
- * program; and the code that is copied into jobs, which must be whole wherever it lies.
+ * The injector's own judgement: what a filter of system calls answers, against the kernel's answer to the
+ * same program; and the code that is copied into jobs, which must be whole wherever it lies.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,10 @@
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* Every call but getppid is allowed; getppid gets an errno that depends on its arguments in a way made at random. */
+/*
+ * Every call but getppid is allowed; getppid gets an errno that depends on
+ * its arguments in a way made at random.
+ */
 static unsigned int random_program(struct sock_filter *code)
 {
 	static const uint16_t alus[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_OR, BPF_AND, BPF_XOR, BPF_NEG };
@@ -220,7 +223,7 @@ static void thread_that_cannot_be_made_leaves_nothing(void **state)
 	munmap(copy, 4096);
 }
 
-/* A sleep would take the place of the one that the kernel is to go on with. */
+/* A sleep would replace the one that the kernel is to go on with. */
 static void thread_of_the_job_does_not_sleep(void **state)
 {
 	struct sock_filter code[] = {
@@ -252,7 +255,10 @@ static void thread_of_the_job_does_not_sleep(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A child that a signal has interrupted in spin(), and that stays in the handler, on a stack of its own or not. */
+/*
+ * A child that a signal has interrupted in spin(), and that stays in the
+ * handler, on a stack of its own or not.
+ */
 static volatile uint32_t *handled;
 
 static __attribute__((noinline)) void spin(void)
@@ -292,8 +298,8 @@ static pid_t child_in_handler(bool own_stack)
 static void code_stays_while_a_handler_returns_there(bool own_stack)
 {
 	/*
-	 * Static: not on the stack, where the child would inherit the addresses. Not the start of the other function: sanitizers
-	 * keep that in its frame.
+	 * Static: not on the stack, where the child would inherit the addresses. Not the start of the other
+	 * function: sanitizers keep that in its frame.
 	 */
 	static const struct nps_range here = { (uintptr_t)spin, (uintptr_t)spin + 16 };
 	static const struct nps_range other = { (uintptr_t)child_in_handler + 1,

@@ -88,7 +88,7 @@ static void counted_for_each_input(void **state)
 	}
 }
 
-/* So many are named of each input; that there are more is said. */
+/* So many are named of each input; that there are more is reported. */
 static void named_for_each_input(void **state)
 {
 	(void)state;

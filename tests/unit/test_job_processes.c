@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of the job's processes, from births that the kernel side reports: what a parent that makes too much work cannot pay. */
+/*
+ * The list of the job's processes, from births that the BPF programs report: births that a
+ * parent with too much work cannot pay for.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -316,14 +319,14 @@ static void one_birth_is_remembered_once(void **state)
 	wait_for_credit(&parent->budget);
 	retry();
 	assert_int_equal(capture->n_refused, 0);
-	assert_int_equal(parent->n_born, 2); /* once, whoever told it how often */
+	assert_int_equal(parent->n_born, 2); /* once, however often it was reported */
 	end_child(child);
 }
 
 #define MANY 5000
 #define NO_PID 100000000 /* the kernel has none so high */
 
-/* One that starts processes without end leaves places for the children of others. */
+/* One that starts processes without end leaves room for the children of others. */
 static void no_family_takes_all_places(void **state)
 {
 	struct nps_process *other = nps_process__new(getppid());
@@ -351,7 +354,7 @@ static void no_family_takes_all_places(void **state)
 	end_child(child);
 }
 
-/* Processes that are no more, of which nobody told it; their pids are so far apart. */
+/* Processes that are no more, whose exit was not reported; their pids are so far apart. */
 static void add_many(int apart)
 {
 	for (int i = 0; i < MANY; i++) {
@@ -420,7 +423,7 @@ static void burn(uint64_t ns)
 		;
 }
 
-/* Who runs is accounted for every second all the same: the overhead is told and held by it. */
+/* Who runs is accounted for every second all the same: the overhead is reported and limited by it. */
 static void who_runs_is_looked_at_every_second(void **state)
 {
 	uint64_t before;

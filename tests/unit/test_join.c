@@ -198,7 +198,10 @@ static void host_only_bounds_hold(void **state)
 	free(job.truth);
 }
 
-/* Slow reads of the counter leave the clock 5 ms off, as far as they tell: tasks that seem to start first are still found. */
+/*
+ * Slow reads of the counter leave the clock 5 ms off, as far as they show: tasks
+ * that seem to start first are still found.
+ */
 static void a_bad_clock_still_finds_submissions(void **state)
 {
 	struct nps_summary summary;
@@ -235,8 +238,8 @@ static void a_bad_clock_still_finds_submissions(void **state)
 }
 
 /*
- * Submissions of which only the beginning was recorded: one that finds no room is made again, alike, until there is; one whose
- * launch failed never reached the device; and two of one call are two.
+ * Submissions of which only the beginning was recorded: one that finds no room is made again, alike, until
+ * there is; one whose launch failed never reached the device; and two of one call are two.
  */
 static void submissions_without_an_end(void **state)
 {
@@ -262,7 +265,10 @@ static void submissions_without_an_end(void **state)
 					     .dur = 10000,
 					     .call.slot = { 0x100, 8, 0x200 } });
 	gen_sqe(&gen, 4000, 4000, at + 21000, at + 21000, 0, NPS_SQE_AI_CORE, 2, 8, 8);
-	/* two of one call, which is made again; then the same as the last one after another call: a task of its own */
+	/*
+	 * two of one call, which is made again; then the same as the last
+	 * one after another call: a task of its own
+	 */
 	gen_api(&gen, 4000, 4000, NPS_PROBE_LAUNCH, at + 40000, at + 50000, 0x100, 8, 0x200, 0);
 	for (unsigned int i = 0; i < 2; i++)
 		for (unsigned int task = 9; task < 11; task++)
@@ -347,8 +353,8 @@ static void a_known_moment_bounds_both_sides(void **state)
 #define SUBS 6
 
 /*
- * Stream 1: event 0, kernel 1, event 2, submitted 1000 apart, awaited by 50000. Stream 2: kernel 3, wait 4 for event 2,
- * kernel 5, which nobody awaits.
+ * Stream 1: event 0, kernel 1, event 2, submitted 1000 apart, awaited by 50000. Stream 2: kernel 3, wait 4
+ * for event 2, kernel 5, which nobody awaits.
  */
 static void streams_of_two(struct nps_recording *rec, struct nps_key *keys)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What logs may cost: token buckets, shares of a session, and a deadline that does not charge for what the machine took. */
+/*
+ * What logs may cost: token buckets, shares of a session, and a deadline that
+ * does not charge for what the machine took.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +115,9 @@ static void one_owner_has_it_all(void **state)
 	nps_log_budget__free(&b);
 }
 
-/* Who floods ends at what is left for others; who has less than an equal part does not, whoever came first. */
+/*
+ * Who floods ends at what is left for others; who has less than an equal part does not, whoever came first.
+ */
 static void logs_leave_room_for_others(void **state)
 {
 	struct nps_log_account honest, flood[4];
@@ -155,7 +160,7 @@ static void owners_are_told_apart(void **state)
 	assert_int_equal(nps_log_account__init(&gone, &b, 0x7fffffff), 0);
 	assert_true(own.owner != device.owner && device.owner != other_device.owner &&
 		    gone.owner != own.owner);
-	/* What is gone takes nothing from those that live. */
+	/* Ended accounts use nothing of those that live. */
 	assert_int_equal(b.n_owners, 3);
 	assert_int_equal(b.n_users, 1);
 	assert_int_equal(nps_log_account__add_bytes(&gone, 1), 0);

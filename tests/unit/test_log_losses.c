@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a task log is missing, as its tasks tell: two streams of one device, a task of each every microsecond. */
+/*
+ * What of a task log is missing, as its tasks show: two streams of one
+ * device, a task of each every microsecond.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,7 +181,10 @@ static void counters(struct nps_log_task *row, uint8_t main)
 	row->pmu = rec.run_pmus.len - 1;
 }
 
-/* 1 to 9: 4 and 5 have none, 6 has less than all, 7 is a collective's, 1 was before the counters, 9 after them. */
+/*
+ * 1 to 9: 4 and 5 have none, 6 has less than all, 7 is a collective's, 1
+ * was before the counters, 9 after them.
+ */
 static void kernels_without_counters(void **state)
 {
 	static const uint8_t has[] = { 0, 0, 1, 1, 0, 0, 1, 0, 1, 0 };
@@ -242,7 +248,7 @@ static void a_kernel_from_before_the_counters(void **state)
 	assert_int_equal(device->uncounted, 1);
 }
 
-/* Of two sub-tasks on cores one's counters were told as the whole's; a graph of copies has none. */
+/* Of two sub-tasks on cores one's counters were recorded as the whole's; a graph of copies has none. */
 static void graphs(void **state)
 {
 	struct nps_log_task *row;

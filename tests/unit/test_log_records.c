@@ -39,7 +39,7 @@ static int clear(void **state)
 	return 0;
 }
 
-/* A record, by what stands where in it, and what it says. */
+/* A record: its bytes, and what they mean. */
 struct sample {
 	const char *what, *file;
 	struct {
@@ -209,7 +209,7 @@ static void records_are_decoded(void **state)
 	}
 }
 
-/* The last generation: ten values, cycles in another place; what is not the master's is added to it. */
+/* The last generation: ten values, cycles at another offset; what is not the master's is added to it. */
 static void ten_counters(void **state)
 {
 	struct nps_counters c;
@@ -325,7 +325,7 @@ static void ids_come_back(void **state)
 	r = (struct nps_log_record){ .stream = 0xffff, .task = 0xfedc, .mangled = true };
 	nps_log__unmangle(NPS_IDS_WHOLE, &r, &stream, &task);
 	assert_int_equal(task, 0xfedcffff);
-	/* events and place holders are never swapped */
+	/* events and placeholders are never swapped */
 	r = (struct nps_log_record){ .stream = 0x8005, .task = 7, .type = 4, .mangled = true };
 	nps_log__unmangle(NPS_IDS_EXPANDED, &r, &stream, &task);
 	assert_int_equal(stream, 5);

@@ -98,7 +98,10 @@ static void handles_have_the_name_of_their_time(void **state)
 	assert_string_equal(name_of(2), "stub_fn");
 }
 
-/* Calls that outlive the capture: a launch that has submitted is one, a synchronisation has synchronised nothing. */
+/*
+ * Calls that outlive the capture: a launch that has submitted is one, a
+ * synchronisation has synchronised nothing.
+ */
 static void what_did_not_return(void **state)
 {
 	const struct nps_cann *rows;
@@ -158,7 +161,10 @@ static void the_rows_of_a_launch(void **state)
 	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).cann, 3);
 }
 
-/* Begun before the capture: its kernel is named by what is learnt, from the innermost of the calls that launch. */
+/*
+ * Begun before the capture: its kernel is named by what is learnt, from
+ * the innermost of the calls that launch.
+ */
 static void an_operator_holds_its_whole_launch(void **state)
 {
 	const struct nps_cann *rows;
@@ -219,7 +225,7 @@ static void devices_have_the_drivers_numbers(void **state)
 	model.procs[0].json = model.json =
 		cJSON_Parse("{\"env\": {\"ASCEND_RT_VISIBLE_DEVICES\": \"5,3,0\"}}");
 	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 1, 10, 20, 1, 0, 0);
-	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 1, 100, 200, 0, 0, 0); /* as the environment says */
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 1, 100, 200, 0, 0, 0); /* as in the environment */
 	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 2, 10, 20, 0, 0, 0);
 	sqe(2, 30, 6, 0, 2);
 	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 2, 100, 200, 0, 0, 0);
@@ -331,7 +337,7 @@ static void names_of_a_thread_that_is_renamed(void **state)
 
 	(void)state;
 	assert_int_equal(nps_history__add(&model.comms, 7, 30, 1), 0);
-	assert_int_equal(nps_history__add(&model.comms, 7, 20, 2), 0); /* told late */
+	assert_int_equal(nps_history__add(&model.comms, 7, 20, 2), 0); /* reported late */
 	assert_int_equal(nps_history__add(&model.comms, 7, 40, 2), 0);
 	for (uint64_t i = 0; i < renames; i++)
 		assert_int_equal(nps_history__add(&model.comms, 8, 10 * i + 10, i % 2), 0);
@@ -425,7 +431,7 @@ static void communicators_end(void **state)
 	build();
 	expect_group(0, "group_A", 2);
 	expect_group(1, "group_A", 2);
-	expect_group(2, "comm@0xc0", 8); /* nobody asked while it lived */
+	expect_group(2, "comm@0xc0", 8); /* nobody queried it while it lived */
 	expect_group(3, "group_A", 4);
 	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).count, 8);
 }

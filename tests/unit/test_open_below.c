@@ -192,7 +192,7 @@ static void too_long_and_too_deep(void **state)
 	assert_int_equal(nps_open_below__walk(root, path), -ENAMETOOLONG);
 	memset(path, '/', PATH_MAX);
 	assert_int_equal(nps_open_below__walk(root, path), -ENAMETOOLONG);
-	/* Directories deeper than any installation's are not gone into, and their handles not kept. */
+	/* Directories deeper than any installation's are not entered, and their handles not kept. */
 	path[0] = '\0';
 	for (int i = 0; i < 80; i++) {
 		strcat(path, "d/");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command lines from rows: values of every type, what is wrong with others, the help, and what somebody may have meant. */
+/*
+ * Command lines from rows: values of every type, what is wrong with others, the
+ * help, and what somebody may have meant.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -209,7 +209,7 @@ static void faults_and_requests_belong_to_threads(void **state)
 	assert_int_equal(model.osrt.shape[0], NPS_OS_FAULT);
 }
 
-/* A call that the capture's end cut has no result, whatever stands in its place. */
+/* A call that the capture's end cut has no result, whatever its bytes are. */
 static void what_did_not_return(void **state)
 {
 	struct nps_proc *proc = nps_recording__proc(&rec, 7);

@@ -240,7 +240,7 @@ static void side_records(void **state)
 	assert_int_equal(parse(r.bytes, r.size).lost, 42);
 }
 
-/* --- /proc/kallsyms --------------------------------------------------------------------------------------- */
+/* --- /proc/kallsyms ------------------------------------------------------------------------------------- */
 
 static void kernel_names(void **state)
 {

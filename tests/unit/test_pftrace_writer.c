@@ -454,7 +454,7 @@ static void texts_are_told_once(void **state)
 	assert_true(e.name && e.name == e.category);
 }
 
-/* Follows the texts as a reader does: what an event refers to has been told since the last restart. */
+/* Follows the texts as a reader does: what an event refers to has been written since the last restart. */
 static void texts_do_not_pile_up(void **state)
 {
 	enum { EVENTS = 150000 };

@@ -185,7 +185,7 @@ static void hits_in_the_cache(void **state)
 	assert_string_equal(shapes_of(2), "");
 }
 
-/* First phases without L0 operators: the executor is told apart, or follows from the order. */
+/* First phases without L0 operators: the executor is distinguished, or follows from the order. */
 static void hits_in_the_operators_cache(void **state)
 {
 	(void)state;
@@ -197,7 +197,7 @@ static void hits_in_the_operators_cache(void **state)
 	phase_1(1, 30, "aclnnMul", 0xb0, 0xb0, NULL, 0);
 	run(1, 100, "aclnnMul", 0xe2);
 	run(2, 200, "aclnnMul", 0xe1);
-	phase_1(1, 230, "aclnnMul", 0xa0, 0xa0, NULL, 0); /* two are open: no order tells them apart */
+	phase_1(1, 230, "aclnnMul", 0xa0, 0xa0, NULL, 0); /* two are open: no order distinguishes them */
 	phase_1(1, 240, "aclnnMul", 0xb0, 0xb0, NULL, 0);
 	run(1, 300, "aclnnMul", 0xe3);
 	go_on(1, 400);
@@ -208,7 +208,7 @@ static void hits_in_the_operators_cache(void **state)
 	assert_string_equal(shapes_of(3), "3,7;3,7"); /* of the second thread */
 }
 
-/* Another kernel may follow when nobody looks any more, or was to: which of them it is cannot be said then. */
+/* Another kernel may follow when it is no longer recorded, or was to: which of them it is is unknown then. */
 static void runs_that_the_end_cuts(void **state)
 {
 	(void)state;
@@ -262,7 +262,7 @@ static void several_kernels_of_an_operator(void **state)
 	assert_string_equal(shapes_of(1), "");
 }
 
-/* One operator made of another: both phases are told twice, of the same executor. */
+/* One operator made of another: both phases are recorded twice, of the same executor. */
 static void an_operator_inside_another(void **state)
 {
 	(void)state;
@@ -278,7 +278,9 @@ static void an_operator_inside_another(void **state)
 
 /* --- operators that launch nothing --- */
 
-/* Both phases of an operator of which L0 operators are not known, up to where it launches what it launches. */
+/*
+ * Both phases of an operator of which L0 operators are not known, up to where it launches what it launches.
+ */
 static void call(uint64_t at, uint64_t rows)
 {
 	tensor(1, at, 0xc0, rows);
@@ -300,7 +302,10 @@ static void a_run_without_launches(void **state)
 	assert_string_equal(shapes_of(1), "");
 }
 
-/* Kernels that no launch is known of may be the operator's: on another core, or from before the launches' probes. */
+/*
+ * Kernels that no launch is known of may be the operator's: on another
+ * core, or from before the launches' probes.
+ */
 static void a_run_with_another_kernel(void **state)
 {
 	(void)state;
@@ -418,7 +423,7 @@ static void arguments_that_were_not_read(void **state)
 	assert_string_equal(shapes_of(2), "4,7;4,7");
 }
 
-/* Where nothing marks first phases, and the one before told no executor. */
+/* Where nothing marks first phases, and the one before had no executor. */
 static void arguments_that_were_not_read_behind_others(void **state)
 {
 	(void)state;
@@ -536,7 +541,7 @@ static void plans_in_the_cache(void **state)
 	assert_string_equal(shapes_of(2), "4,7;4,7");
 }
 
-/* What the cache was asked for last need not be what the first phase behind a gap is for. */
+/* The last query of the cache need not be what the first phase behind a gap is for. */
 static void a_key_of_an_earlier_call(void **state)
 {
 	(void)state;
@@ -579,7 +584,7 @@ static void numbers_that_begin_anew_after_a_loss(void **state)
 	assert_string_equal(after_new_numbers(UINT16_MAX - 1), "");
 }
 
-/* Only the run function tells of the second operator, and that does not tell which it is. */
+/* Only the run function shows the second operator, and not which one it is. */
 static void a_run_without_a_name(void **state)
 {
 	(void)state;
@@ -593,7 +598,9 @@ static void a_run_without_a_name(void **state)
 	assert_string_equal(shapes_of(0), "");
 }
 
-/* A second phase is of the arguments that were told last, though the mark of their first phase was lost. */
+/*
+ * A second phase is of the arguments that were recorded last, though the mark of their first phase was lost.
+ */
 static void arguments_without_a_mark(void **state)
 {
 	(void)state;

@@ -69,7 +69,7 @@ static void more_jobs_than_files(void **state)
 
 #define TALKERS 6
 
-/* The later jobs speak first; job 4 is killed when it has said its line. */
+/* The later jobs print first; job 4 is killed when it has printed its line. */
 static int talk(void *ctx, size_t i, FILE *out)
 {
 	(void)ctx, (void)out;

@@ -40,7 +40,7 @@ static uint64_t effective(void)
 	return now;
 }
 
-/* What is left of all, as a process that begins with them tells. */
+/* What is left of all, as reported by a process that begins with them. */
 static uint64_t left(enum nps_privilege what, const struct nps_capability *cap)
 {
 	uint64_t answer[2] = { 0 };

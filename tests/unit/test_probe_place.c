@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where functions of a file are probed, and what is said of it. */
+/* Where functions of a file are probed, and what is reported of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,10 @@ static void a_call_is_stepped_where_the_stack_moves_first(void **state)
 	assert_non_null(place.why);
 }
 
-/* Goes on at the first call when that throws, by code that no branch of it leads to: as compilers write that which split functions. */
+/*
+ * Goes on at the first call when that throws, by code that no branch of it leads to: as
+ * compilers write that which split functions.
+ */
 #if defined(__x86_64__)
 #define THROWS(name, throws)                                                                                 \
 	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n.cfi_startproc\n" throws      \

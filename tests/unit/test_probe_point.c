@@ -16,7 +16,7 @@
 #define CALL 1 /* probed at entry and return */
 #define ENTRY 0
 
-/* Code of another place: what lies `where` bytes from the function's start. */
+/* Code at another address: what lies `where` bytes from the function's start. */
 struct part {
 	int64_t where;
 	const uint8_t *code;
@@ -143,7 +143,7 @@ static void loop_into_the_skipped_is_no_place(void **state)
 static void only_arguments_that_are_read_matter(void **state)
 {
 	(void)state;
-	/* endbr64; xor ecx, ecx; push rbx: the fourth argument is gone */
+	/* endbr64; xor ecx, ecx; push rbx: the fourth argument is overwritten */
 	assert_int_equal(X86_ENTRY(0x7, 0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc9, 0x53, 0xc3), 6);
 	assert_int_equal(X86_ENTRY(0x8, 0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc9, 0x53, 0xc3), 0);
 	/* mov rdi, [rip+0]; push rbx: the first */
@@ -335,7 +335,7 @@ static void entries_of_arm64(void **state)
 	/* stp x29, x30, [sp, #-16]!; mov x29, sp; str x0, [x29, #8]; bl, and without the mov */
 	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0x910003fd, 0xf90007a0, 0x94000100), 12);
 	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0xf90007a0, 0x94000100), 0);
-	/* str x19, [sp, #-16]!; mov x19, x0; ldr x19, [sp], #16; ret: the frame is gone again */
+	/* str x19, [sp, #-16]!; mov x19, x0; ldr x19, [sp], #16; ret: the frame is freed again */
 	assert_int_equal(ARM_ENTRY(0xff, 0xf81f0ff3, 0xaa0003f3, 0xf84107f3, RET), 12);
 	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0xa8c17bfd, RET), 8); /* ldp x29, x30, [sp], #16 */
 	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0xa8c27bfd, RET), 0); /* ..., #32: the caller's too */
@@ -379,7 +379,7 @@ static void loops_of_arm64(void **state)
 	(void)state;
 	/* 0: mov x9, x0; 4: ldrb w10, [x9]; cbz w10, 20; add x9, x9, #1; b 4; 20: ret */
 	assert_int_equal(ARM(0xaa0003e9, 0x3940012a, 0x3400006a, 0x91000529, 0x17fffffd, RET), 0);
-	/* ...; cbnz w10, 4 and tbnz w10, #0, 4 and b.ne 4 in its place */
+	/* ...; cbnz w10, 4 and tbnz w10, #0, 4 and b.ne 4 instead */
 	assert_int_equal(ARM(0xaa0003e9, 0x3940012a, 0x3400006a, 0x91000529, 0x35ffffaa, RET), 0);
 	assert_int_equal(ARM(0xaa0003e9, 0x3940012a, 0x3400006a, 0x91000529, 0x3707ffaa, RET), 0);
 	assert_int_equal(ARM(0xaa0003e9, 0x3940012a, 0x3400006a, 0x91000529, 0x54ffffa1, RET), 0);

@@ -12,7 +12,10 @@
 
 #include "probed_files.h"
 
-/* Two names of one function whose last argument in a register is overwritten before the first instruction that is emulated. */
+/*
+ * Two names of one function whose last argument in a register is overwritten before
+ * the first instruction that is emulated.
+ */
 #if defined(__x86_64__)
 #define BODY "mov $1, %r9d\npush %rbp\npop %rbp\nret\n"
 #define TYPE "@function"

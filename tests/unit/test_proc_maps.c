@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files behind mappings: opened whatever became of their names, never another one, and never what is no file. */
+/*
+ * Files behind mappings: opened whatever became of their names, never another one, and never what is no file.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +69,10 @@ static bool is_file(int fd, const struct stat *file)
 	return !fstat(fd, &st) && st.st_ino == file->st_ino && st.st_dev == file->st_dev;
 }
 
-/* Where the mapping itself does not lead to it (who has not the right, and one that is no more), its name does. */
+/*
+ * Where the mapping itself does not lead to it (who has not the right,
+ * and one that is no more), its name does.
+ */
 static void by_its_name(void **state)
 {
 	struct nps_maps maps;
@@ -93,7 +98,9 @@ static void by_its_name(void **state)
 	nps_maps__free(&maps);
 }
 
-/* FIFOs would block who opens them, and devices can do anything: a job can put either where its library was. */
+/*
+ * FIFOs would block who opens them, and devices can do anything: a job can put either where its library was.
+ */
 static void no_fifo_and_no_device(void **state)
 {
 	struct nps_maps maps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What /proc tells of a process, and of one that is no more. */
+/* What /proc has of a process, and of one that has exited. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void one_start_is_one_process(void **state)
 	assert_int_equal(p->source, NPS_PROCESS_READ);
 	assert_true(cJSON_GetArraySize(p->cmdline) > 0);
 	assert_true(nps_process__is_alive(p));
-	/* /proc has it in ticks, the kernel side in ns */
+	/* /proc has it in ticks, the BPF programs in ns */
 	assert_true(nps_process__has_started(p, p->start_ticks * TICK));
 	assert_true(nps_process__has_started(p, p->start_ticks * TICK + TICK - 1));
 	assert_false(nps_process__has_started(p, p->start_ticks * TICK - 1));
@@ -97,7 +97,9 @@ static void dead_ones_are_unread(void **state)
 	nps_process__free(zombie);
 }
 
-/* Launchers give a child its user after they made it; the kernel side may tell of it before it was ever read. */
+/*
+ * Launchers give a child its user after they made it; the BPF programs may report it before it was ever read.
+ */
 static void user_is_that_of_the_last_look(void **state)
 {
 	pid_t pid = start_child();
@@ -117,7 +119,7 @@ static void user_is_that_of_the_last_look(void **state)
 	p->uid = getuid() + 1;
 	nps_process__refresh(p);
 	assert_int_equal(p->uid, getuid());
-	/* one that only the kernel side told of */
+	/* one that only the BPF programs reported */
 	q->start_boot = p->start_ticks * TICK + 5;
 	nps_process__read_uid(q);
 	assert_int_equal(q->uid, getuid());

@@ -55,7 +55,7 @@ static const cJSON *item(const cJSON *object, const char *name)
 	return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* What profiler_info says was used is what the session says, not what is usual. */
+/* profiler_info lists what the session used, not what is usual. */
 static void what_was_used(void **state)
 {
 	static const char session[] =
@@ -94,7 +94,10 @@ static void what_was_used(void **state)
 	nps_recording__free(&rec);
 }
 
-/* Kernels of which the job told before the capture are counted: by their names, and, if shapes were asked for, by those. */
+/*
+ * Kernels that the job registered before the capture are counted: by names,
+ * and by shapes if these were requested.
+ */
 static void kernels_from_before_the_attach(void **state)
 {
 	static const char *const names[] = { "kernel@0x7f00", "aclnnMatmul_MatMulV2" };
@@ -135,7 +138,7 @@ static void kernels_from_before_the_attach(void **state)
 	}
 }
 
-/* Each cause is told, none that was not there. */
+/* Each cause is reported, none that was not there. */
 static void causes_of_what_is_missing(void **state)
 {
 #define REGISTERED "the job registered them before npuscope was attached to it"
@@ -225,7 +228,9 @@ static void samples_that_cannot_be_read_are_left_out(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* What the session says that it lost of the devices' samples, and where the times of its tasks are from. */
+/*
+ * What the session reports that it lost of the devices' samples, and where the times of its tasks are from.
+ */
 static void losses_and_sources_are_told(void **state)
 {
 	struct nps_recording rec;
@@ -280,7 +285,7 @@ static void the_host_of_a_process(void **state)
 	expect_host("{\"host\": {\"name\": \"ours\"}, \"processes\": [{}]}", "ours"); /* of an old version */
 }
 
-/* Is the overhead of a session whose costs come from SOURCE said to be an estimate? */
+/* Is the overhead of a session whose costs come from SOURCE reported as an estimate? */
 static void expect_estimated(const char *source, bool estimated)
 {
 	struct nps_recording rec;

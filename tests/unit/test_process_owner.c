@@ -48,7 +48,10 @@ static int nest(uid_t uid, int n)
 	return 0;
 }
 
-/* A process in N user namespaces that UID made, and in PID_NS nested PID namespaces. Its number, once it is there. */
+/*
+ * A process in N user namespaces that UID made, and in PID_NS nested PID
+ * namespaces. Its number, once it is there.
+ */
 static pid_t start(uid_t uid, int n, int pid_ns, char *ok)
 {
 	int ready[2];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directory below /run is the same whatever made it: the switches of the driver, the cost cache, an older version of either. */
+/*
+ * The directory below /run is the same whatever made it: the switches of the driver, the
+ * cost cache, an older version of either.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -61,7 +61,7 @@ static uint64_t taken(struct nps_sample_returns_queue *q, uint32_t cpu, uint64_t
 	return m ? m->pending.returns[0].stack : 0;
 }
 
-/* Kernels from 6.3 on tell a sample's time. */
+/* Kernels from 6.3 on record a sample's time. */
 static void by_the_same_time(void **state)
 {
 	assert_int_equal(add(*state, 0, 50, true, 0), 0);

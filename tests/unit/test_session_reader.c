@@ -274,7 +274,7 @@ static void analyze_processes(const char *processes, struct nps_summary *summary
 	assert_int_equal(nps_analyze(dir, &opts, summary), 0);
 }
 
-/* Processes that were gone before they were looked at have names; those without events have no results. */
+/* Processes that exited before they were inspected have names; those without events have no results. */
 static void processes_that_were_gone(void **state)
 {
 	struct nps_summary summary;

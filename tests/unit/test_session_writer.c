@@ -190,7 +190,10 @@ static void a_failed_write_is_noted(void **state)
 	nps_session__close(&s);
 }
 
-/* Some file systems report what they could not write when the file is closed, which may be long before its slice ends. */
+/*
+ * Some file systems report what they could not write when the file is closed,
+ * which may be long before its slice ends.
+ */
 static void a_failed_close_is_noted(void **state)
 {
 	struct nps_prof_file file;
@@ -246,7 +249,10 @@ static void full_disk_keeps_whole_records(void **state)
 	nps_session__close(&s);
 }
 
-/* Of a device's log, of which the disk had no room for a part, all that is there are whole records in their order. */
+/*
+ * Of a device's log, of which the disk had no room for a part, all that is
+ * there are whole records in their order.
+ */
 static void full_disk_keeps_the_log_aligned(void **state)
 {
 	const struct nps_channel_at at = { .channel = 50, .reader = NPS_READ_BY_AGENT };
@@ -299,7 +305,7 @@ static void directory_is_found_again(void **state)
 	snprintf(old, sizeof(old), "%s", s.path);
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(rename(old, other), 0);
-	assert_int_equal(mkdir(old, 0750), 0); /* a stranger's, in its place */
+	assert_int_equal(mkdir(old, 0750), 0); /* another user's, instead of it */
 	assert_int_equal(nps_session__locate(&s), NPS_SESSION_MOVED);
 	assert_string_equal(s.path, other);
 	assert_false(nps_session__is_deleted(&s));

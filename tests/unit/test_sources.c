@@ -505,7 +505,10 @@ static void a_capture_ends_in_time(void **state)
 	in_child(capture_of_a_duration);
 }
 
-/* c takes all the time that the end may wait: nothing is left for a, which comes after it; the session is whole. */
+/*
+ * c takes all the time that the end may wait: nothing is left for a,
+ * which comes after it; the session is whole.
+ */
 static void capture_of_a_source_that_waits(void)
 {
 	cJSON *j;

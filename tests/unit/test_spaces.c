@@ -26,7 +26,7 @@
 
 static int tmp_fd = -1;
 static bool no_memory; /* for libelf, which reads a note */
-static unsigned int busy; /* times that openat2 says EAGAIN */
+static unsigned int busy; /* how often openat2 returns EAGAIN */
 
 Elf_Data *elf_getdata_rawchunk(Elf *elf, int64_t offset, size_t size, Elf_Type type)
 {
@@ -191,7 +191,9 @@ static size_t own_build_id(uint8_t id[20])
 	return n;
 }
 
-/* A process that maps code all the time: at one place it is one entry, else there are so many and no more. */
+/*
+ * A process that maps code all the time: at one address it is one entry, else there are so many and no more.
+ */
 static void mappings_without_end(void **state)
 {
 	struct nps_spaces s;
@@ -320,7 +322,7 @@ static void copy_of_us(const char *to)
 	assert_int_equal(system(cmd), 0);
 }
 
-/* What is at PATH for process PID: is there an image, and was nothing told? */
+/* What is at PATH for process PID: is there an image, and was nothing reported? */
 static bool has_image(uint32_t pid, const uint8_t id[20], const char *path, bool quiet)
 {
 	struct nps_map_record r = {
@@ -342,8 +344,8 @@ static bool has_image(uint32_t pid, const uint8_t id[20], const char *path, bool
 }
 
 /*
- * A file of a process in a container is that of its root directory, whatever the host has of that name; and whatever the process
- * has put there, nothing but a regular file is opened.
+ * A file of a process in a container is that of its root directory, whatever the host has of that name; and
+ * whatever the process has put there, nothing but a regular file is opened.
  */
 static void files_of_a_container(void **state)
 {
@@ -367,7 +369,8 @@ static void files_of_a_container(void **state)
 	assert_true(has_image((uint32_t)pid, id, at[0], true)); /* absent on the host */
 	assert_int_equal(symlink(at[0], at[0]), 0); /* there, and not to be read */
 	assert_true(has_image((uint32_t)pid, id, at[0], true));
-	assert_false(has_image(0x7ffffff0, id, at[0], false)); /* of no process that lives: that is told */
+	/* of no process that lives: that is reported */
+	assert_false(has_image(0x7ffffff0, id, at[0], false));
 	unlink(at[0]);
 	assert_int_equal(mkfifo(at[0], 0600), 0);
 	assert_true(has_image((uint32_t)pid, id, at[0], true));

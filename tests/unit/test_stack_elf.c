@@ -73,7 +73,7 @@ static void names_its_functions(void **state)
 	assert_false(nps_elf_image__vaddr(self, 1ULL << 40, &vaddr));
 }
 
-/* --- walking ---------------------------------------------------------------------------------------------- */
+/* --- walking -------------------------------------------------------------------------------------------- */
 
 static struct nps_unwind shot; /* of this thread's stack, taken in the innermost function */
 static uint8_t copy[16384];
@@ -245,7 +245,7 @@ static void steps_out_of_a_probe(void **state)
 	assert_memory_equal(frames + 1, all + 1, (n - 1) * sizeof(*frames));
 }
 
-/* Puts the trampoline in the place of the return addresses to frames 1 to N, as probes do. Their places are in R. */
+/* Puts the trampoline over the return addresses to frames 1 to N, as probes do. Their addresses are in R. */
 static void probe_returns(const uint64_t *all, size_t n, struct nps_return *r)
 {
 	uint64_t *word = (uint64_t *)(void *)copy;
@@ -272,7 +272,10 @@ static void puts_return_addresses_back(void **state)
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, 1); /* what became of such stacks */
 	assert_false(complete);
-	/* one that longjmp left, below all that there is, and an older one of a stack pointer that is in use again */
+	/*
+	 * one that longjmp left, below all that there is, and an older one
+	 * of a stack pointer that is in use again
+	 */
 	r[0] = (struct nps_return){ .stack = shot.regs[7] - 64, .address = all[4] };
 	r[4] = (struct nps_return){ .stack = r[3].stack, .address = all[4] };
 	shot.returns = r;
@@ -280,7 +283,7 @@ static void puts_return_addresses_back(void **state)
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, whole);
 	assert_memory_equal(frames, all, n * sizeof(*frames));
-	/* The place decides, not the order: where it is not known the walk ends. */
+	/* The stack pointer decides, not the order: where it is not known the walk ends. */
 	r[2].stack += 8;
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, 2);
@@ -317,7 +320,9 @@ static void steps_out_of_the_trampoline(void **state)
 	}
 }
 
-/* A function whose return is probed too is at its first instruction, which the kernel carries out elsewhere. */
+/*
+ * A function whose return is probed too is at its first instruction, which the kernel carries out elsewhere.
+ */
 static void steps_out_of_a_probe_of_both(void **state)
 {
 	uint64_t frames[NPS_UNWIND_MAX], all[NPS_UNWIND_MAX], at;
@@ -341,7 +346,10 @@ static void steps_out_of_a_probe_of_both(void **state)
 	assert_memory_equal(frames + 1, all + 2, (n - 1) * sizeof(*frames));
 }
 
-/* arm64, code without tables: return addresses are signed, and stand in frame records anywhere in their functions' frames. */
+/*
+ * arm64, code without tables: return addresses are signed, and stand in frame
+ * records anywhere in their functions' frames.
+ */
 #define SIGNED(address) ((address) | 0x5aULL << 48)
 #define CODE(n) (0x1000ULL + (n))
 
@@ -382,7 +390,9 @@ static void puts_back_on_arm64(void **state)
 
 	(void)state;
 	expect_arm64(&u, true, (const uint64_t[]){ CODE(0), CODE(1), CODE(2) }, 3);
-	/* Just entered: the return address is in the link register; just returned: nothing has it any more. */
+	/*
+	 * Just entered: the return address is in the link register; just returned: nothing has it any more.
+	 */
 	u.regs[32] = IN_A_PROBE;
 	u.regs[30] = TRAMPOLINE;
 	u.regs[31] = r[0].stack;
@@ -418,7 +428,7 @@ static void survives_nonsense(void **state)
 	}
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------ */
+/* --- expressions ---------------------------------------------------------------------------------------- */
 
 static const uint64_t memory[] = { 11, 22, 33 };
 static const uint64_t regs[17] = { [6] = 0x2000, [7] = 0x1000, [16] = 0x40000b };
@@ -474,7 +484,7 @@ static void expressions(void **state)
 	IS_NONE({ .atom = DW_OP_skip, .number = (Dwarf_Word)-3, .offset = 0 }); /* for ever */
 }
 
-/* --- damaged files ---------------------------------------------------------------------------------------- */
+/* --- damaged files -------------------------------------------------------------------------------------- */
 
 static void look_at_all(struct nps_elf_image *image)
 {
@@ -567,7 +577,7 @@ static void not_elf(void **state)
 	assert_int_equal(nps_elf_image__memory("\177ELF", 4, &limits, &image), -ENOEXEC);
 }
 
-/* --- files that are larger than any ----------------------------------------------------------------------- */
+/* --- files that are larger than any --------------------------------------------------------------------- */
 
 static size_t peak_kb(void)
 {
@@ -615,7 +625,7 @@ static void files_beyond_all_measure_have_none(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* which takes address space without end */
-/* A file, which is the job's, can ask for more memory than there is: that costs its names, and no more. */
+/* A file, which is the job's, can need more memory than there is: then it loses its names, and no more. */
 static void files_that_take_too_much_memory(void **state)
 {
 	struct huge_elf shape = { .symbols = 600000, .names = 200UL << 20, .name = "f", .written = 4 };
@@ -663,7 +673,9 @@ static void many_files_share_one_limit(void **state)
 	assert_true(limits.exceeded);
 }
 
-/* One name for all symbols, which ends with the table: whoever looks for its end each time is busy for a day. */
+/*
+ * One name for all symbols, which ends with the table: whoever looks for its end each time is busy for a day.
+ */
 static void one_long_name(void **state)
 {
 	struct huge_elf shape = {
@@ -677,9 +689,11 @@ static void one_long_name(void **state)
 	nps_elf_image__close(image);
 }
 
-/* --- C++ -------------------------------------------------------------------------------------------------- */
+/* --- C++ ------------------------------------------------------------------------------------------------ */
 
-/* pair<pair<pair<...>>>: each step is twice as long as the one before it, and only six bytes of the symbol. */
+/*
+ * pair<pair<pair<...>>>: each step is twice as long as the one before it, and only six bytes of the symbol.
+ */
 static void names_that_explode(void **state)
 {
 	char symbol[1024] = "_Z1f1aSt4pairIS_S_E", name[NPS_DEMANGLED_MAX];
@@ -723,7 +737,7 @@ static void demangles(void **state)
 	nps_demangle(deep, name, sizeof(name));
 	assert_int_equal(strlen(name), sizeof(name) - 1);
 	deep[2000] = '\0';
-	nps_demangle(deep, name, sizeof(name)); /* whatever it says, it ends */
+	nps_demangle(deep, name, sizeof(name)); /* it ends, whatever the result */
 	/* What could be references may overlap: here are four in five bytes. */
 	for (size_t i = 2; i < 2047; i++)
 		deep[i] = (i - 2) % 5 == 4 ? '_' : 'S';

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Submissions of which only the beginning was recorded: when they were over, what covers them, and which of them failed. */
+/*
+ * Submissions of which only the beginning was recorded: when they were over, what
+ * covers them, and which of them failed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +43,7 @@ static void the_last_try_counts(void **state)
 	}
 }
 
-/* What the thread does next tells that the submission is over. */
+/* What the thread does next shows that the submission is over. */
 static void the_next_call_ends_it(void **state)
 {
 	(void)state;
@@ -165,7 +168,7 @@ static void failed_calls_submit_nothing(void **state)
 	assert_int_equal(model.losses.in_doubt, 0);
 }
 
-/* The innermost that submits tells: a copy of arguments is there though the launch around it fails. */
+/* The innermost that submits decides: a copy of arguments is there though the launch around it fails. */
 static void the_innermost_call_tells(void **state)
 {
 	(void)state;
@@ -173,7 +176,7 @@ static void the_innermost_call_tells(void **state)
 	event(NPS_EV_API, NPS_PROBE_MEMCPY_ASYNC, PID, 11 * MS, 13 * MS, 64, 1, 0);
 	begin(PID, 12 * MS, NPS_SQE_SDMA, 2, 7);
 	begin(PID, 15 * MS, NPS_SQE_AI_CORE, 2, 8);
-	/* and what fails without having anything to submit tells nothing */
+	/* and what fails without having anything to submit shows nothing */
 	event(NPS_EV_API, NPS_PROBE_LAUNCH, PID, 30 * MS, 40 * MS, 0x100, 8, 0);
 	failed_call(NPS_PROBE_GET_MEM_INFO, 31 * MS, 35 * MS, 0, 0);
 	begin(PID, 32 * MS, NPS_SQE_AI_CORE, 2, 9);
@@ -183,7 +186,10 @@ static void the_innermost_call_tells(void **state)
 	assert_int_equal(sub(1)->task, 9);
 }
 
-/* Which of a collective's tasks have reached the device, or that of a copy whose wait fails, nobody tells: they stay, counted. */
+/*
+ * Which of a collective's tasks have reached the device, or that of a copy whose wait
+ * fails, nobody reports: they stay, counted.
+ */
 static void some_are_in_doubt(void **state)
 {
 	(void)state;

@@ -22,7 +22,7 @@ static void add_collective(struct nps_model *m, const char *name, const char *ty
 	m->comm_op.end[row] = 1000 + ns;
 }
 
-/* Without types, as at level 0, names say what collectives are. */
+/* Without types, as at level 0, names show what collectives are. */
 static void collectives_by_type(void **state)
 {
 	struct nps_summary_proc proc;

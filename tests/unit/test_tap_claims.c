@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the job's profilers hold, as their calls of the driver tell it: in orders that threads of a job can make them in. */
+/*
+ * What the job's profilers hold, as their calls of the driver show it: in orders
+ * that threads of a job can make them in.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

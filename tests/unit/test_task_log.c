@@ -104,7 +104,9 @@ static void stars(const struct fixture *f, unsigned int function, unsigned int t
 	append(f, "stars_soc.data.0.slice_0", r, sizeof(r));
 }
 
-/* A record of its counters: of a context, of a mixed kernel's master cores or of one block of the other ones. */
+/*
+ * A record of its counters: of a context, of a mixed kernel's master cores or of one block of the other ones.
+ */
 static void counters(const struct fixture *f, unsigned int function, unsigned int context, uint64_t cycles,
 		     uint64_t time)
 {
@@ -186,7 +188,9 @@ static void counters_of_no_task_are_counted(void **state)
 	assert_int_equal(nps_recording__log(&f->rec, 0, 0)->stray_counters, 2);
 }
 
-/* Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers. */
+/*
+ * Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers.
+ */
 static void types_are_of_their_chip(void **state)
 {
 	static const unsigned int kernels[] = { 0, 1, 2, 4, 5 };
@@ -236,7 +240,7 @@ static void track(const struct fixture *f, unsigned int tag, unsigned int type, 
 	append(f, "ts_track.data.0.slice_0", r, sizeof(r));
 }
 
-/* A perfect log in which the scheduler tells of the cores' tasks too, at the same time and around it. */
+/* A perfect log in which the scheduler records the cores' tasks too, at the same time and around it. */
 static void the_scheduler_tells_a_task_once_more(void **state)
 {
 	struct fixture *f = *state;
@@ -282,7 +286,7 @@ static void only_kernels_of_the_scheduler_are_kernels(void **state)
 	}
 }
 
-/* Two files tell of the first task's only run: a damaged directory has counters of two generations. */
+/* Two files record the first task's only run: a damaged directory has counters of two generations. */
 static void two_counters_of_a_run_hold_up_no_others(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts as records, put together again as docs/session-format.md says; texts of a process at the edge of its memory. */
+/*
+ * Texts as records, put together again as in docs/session-format.md; texts
+ * of a process at the edge of its memory.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -176,7 +176,10 @@ static void tables_are_merged_by_time(void **state)
 	ADD(step);
 	SET(step, start, 100);
 	SET(step, end, 600);
-	/* Times and device of a collective's task are those of the task; of the same time, kinds have their order. */
+	/*
+	 * Times and device of a collective's task are those of the task; of
+	 * the same time, kinds have their order.
+	 */
 	snprintf(expected, sizeof(expected),
 		 "call 100-200 on 7/8 launch\n"
 		 "step 100-600 on 0/0 -\n"
@@ -230,7 +233,10 @@ static void what_has_no_time_is_no_item(void **state)
 	assert_items(ALL, "task 60-70 on 1/2 known\nmark 65-65 on 0/0 mark\n");
 }
 
-/* Databases have Python's frames by their end. Of the same start the longer is the outer one, then kinds have their order. */
+/*
+ * Databases have Python's frames by their end. Of the same start the longer is the
+ * outer one, then kinds have their order.
+ */
 static void host_rows_nest(void **state)
 {
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tracepoints' switches at the end of a capture, with a driver that takes the call and does not come back. */
+/*
+ * The tracepoints' switches at the end of a capture, with a driver that
+ * takes the call and does not come back.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -154,7 +154,7 @@ static void the_next_start_restores(void **s)
 	nps_trace_switch__restore(&places);
 	assert_int_equal(state(CHAN), 0);
 	assert_int_equal(state(CORE), 0);
-	set(CHAN, "1\n"); /* somebody else's, after that: the list is gone */
+	set(CHAN, "1\n"); /* somebody else's, after that: the list is deleted */
 	nps_trace_switch__restore(&places);
 	assert_int_equal(state(CHAN), 1);
 }
@@ -178,7 +178,7 @@ static void two_at_a_time(void **s)
 	assert_int_equal(state(CORE), 0);
 }
 
-/* Lists tell of switches alone, and only root's folder is believed. */
+/* Lists name only switches, and only root's folder is trusted. */
 static void lists_lead_nowhere_else(void **s)
 {
 	struct nps_trace_switch *sw;

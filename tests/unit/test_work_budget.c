@@ -39,7 +39,7 @@ static void fills_up_with_a_share_of_the_time(void **state)
 	nps_budget__pay(&b, 2 * SECOND);
 	assert_false(nps_budget__solvent(&b, 100 * SECOND));
 	assert_false(nps_budget__ready(&b, 100 * SECOND));
-	assert_true(nps_budget__solvent(&b, 100 * SECOND + SECOND / 2)); /* asking fills it, too */
+	assert_true(nps_budget__solvent(&b, 100 * SECOND + SECOND / 2)); /* a query fills it, too */
 	assert_true(nps_budget__ready(&b, 101 * SECOND));
 	assert_int_equal(b.credit, SECOND / 10);
 	assert_true(nps_budget__ready(&b, 1000000 * SECOND)); /* and not beyond what it holds */
@@ -50,7 +50,7 @@ static void fills_up_with_a_share_of_the_time(void **state)
 	assert_int_equal(b.credit, -2 * (int64_t)SECOND);
 }
 
-/* Works until it is told to stop. */
+/* Works until it gets the order to stop. */
 static void burn(struct nps_budget *b)
 {
 	while (!nps_budget__spent(b))
@@ -127,7 +127,10 @@ static void an_advance_is_gone_when_it_ends(void **state)
 	assert_int_equal(b.credit, 40 * NPS_BUDGET_MS);
 }
 
-/* On a slow machine, or of many libraries, what there is to do at first takes all of it: none of that is owed later. */
+/*
+ * On a slow machine, or of many libraries, what there is to do at first takes
+ * all of it: none of that is owed later.
+ */
 static void who_spent_the_advance_has_the_account(void **state)
 {
 	struct nps_budget b;

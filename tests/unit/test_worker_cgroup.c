@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* npuscope-device-worker joins the control groups of the process in whose place it runs: most of it needs root. */
+/* npuscope-device-worker joins the control groups of the process that it runs for: most of it needs root. */
 #include "worker/worker.h"
 #include "worker_child.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which rights are left to the driver's code in npuscope-device-worker. They are given up in forked children, by the kernel's
- * answers; it needs root.
+ * Which rights are left to the driver's code in npuscope-device-worker. They are given up in forked children,
+ * by the kernel's answers; it needs root.
  */
 #include "worker/worker.h"
 #include "worker_child.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which system calls are left to the driver's code in npuscope-device-worker: by the kernel's answers, in forked children. */
+/*
+ * Which system calls are left to the driver's code in npuscope-device-worker: by
+ * the kernel's answers, in forked children.
+ */
 #include "worker/worker.h"
 #include "worker_child.h"
 
@@ -226,7 +229,9 @@ static long call_prlimit_of_parent(void)
 	return prlimit(getppid(), RLIMIT_NOFILE, NULL, &limit);
 }
 
-/* By number: another process has that one in another pid namespace, and the filter does not know which it is. */
+/*
+ * By number: another process has that one in another pid namespace, and the filter does not know which it is.
+ */
 static long call_prlimit_by_pid(void)
 {
 	struct rlimit limit;
@@ -480,7 +485,7 @@ static void calls_that_are_refused(void **state)
 	munmap(r.errors, sizeof(without));
 }
 
-/* --- what is allowed ------------------------------------------------------------------------------------- */
+/* --- what is allowed ------------------------------------------------------------------------------------ */
 
 static void *thread_run(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What npuscope-device-worker takes from the process in whose place it runs: most of it needs root. */
+/* What npuscope-device-worker takes from the process that it runs for: most of it needs root. */
 #include "worker/worker.h"
 #include "worker_child.h"
 
@@ -129,7 +129,10 @@ static void ids_of_a_target(void **state)
 	}
 }
 
-/* What it can do by others' rights, or will by those it saved, is not what the driver's library may do in its place. */
+/*
+ * What it can do by others' rights, or will by those it saved, is not
+ * what the driver's library may do for it.
+ */
 static void target_with_changed_ids(void **state)
 {
 	static const struct ids changed[] = {
@@ -346,7 +349,7 @@ static void target_in_a_user_namespace(void **state)
 	}
 }
 
-/* --- target.c: limits ------------------------------------------------------------------------------------------------------ */
+/* --- target.c: limits ----------------------------------------------------------------------------------- */
 
 static void write_oom_score(const char *text)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Children of the tests of npuscope-device-worker's parts, and their files. Nothing of cmocka's: see worker_child.h. */
+/*
+ * Children of the tests of npuscope-device-worker's parts, and their files.
+ * Nothing of cmocka's: see worker_child.h.
+ */
 #include "worker_child.h"
 
 #include <errno.h>
@@ -23,7 +26,7 @@ char *worker_child_wrong; /* shared with the children */
 static char dir[64]; /* "": there is none */
 static pid_t staying; /* 0: none */
 
-/* --- the group of tests -------------------------------------------------------------------------------------- */
+/* --- the group of tests --------------------------------------------------------------------------------- */
 
 int worker_child_setup(void **state)
 {
@@ -59,7 +62,7 @@ int worker_child_teardown(void **state)
 	return dir[0] ? nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS) : 0;
 }
 
-/* --- children ------------------------------------------------------------------------------------------------ */
+/* --- children ------------------------------------------------------------------------------------------- */
 
 void worker_child_check(bool holds, const char *what, const char *file, int line)
 {
@@ -200,7 +203,7 @@ bool worker_child_read_file(const char *path, char *to, size_t size)
 	return n >= 0;
 }
 
-/* --- files --------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 bool worker_child_has_dir(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of npuscope-device-worker's parts share: children, in which rights are given up, and a directory of root's.
- * worker_child.c is linked into programs without cmocka, too: what uses that is here.
+ * What the tests of npuscope-device-worker's parts share: children, in which rights are given up, and a
+ * directory of root's. worker_child.c is linked into programs without cmocka, too: what uses that is here.
  */
 #ifndef WORKER_CHILD_H
 #define WORKER_CHILD_H
@@ -25,11 +25,11 @@
 int worker_child_setup(void **state);
 int worker_child_teardown(void **state);
 
-/* --- what a child finds ------------------------------------------------------------------------------------ */
+/* --- what a child finds --------------------------------------------------------------------------------- */
 
 /*
- * The first thing that was wrong, for the parent to report: an assertion of cmocka's that fails in a child would go on with the
- * next test there. "": nothing.
+ * The first thing that was wrong, for the parent to report: an assertion of cmocka's that fails in a child
+ * would go on with the next test there. "": nothing.
  */
 extern char *worker_child_wrong;
 
@@ -39,7 +39,7 @@ void worker_child_check(bool holds, const char *what, const char *file, int line
 #define CHECK_AS(holds, what) worker_child_check(holds, what, __FILE__, __LINE__)
 #define CHECK(what) CHECK_AS(what, #what)
 
-/* --- children: killed when they hang, and they leave no core ------------------------------------------------ */
+/* --- children: killed when they hang, and they leave no core -------------------------------------------- */
 
 /* One that stays until it is ended. There is one at a time. */
 struct worker_child {
@@ -52,8 +52,8 @@ struct worker_child {
 bool worker_child_run(void (*body)(const void *arg), const void *arg, int *status);
 
 /*
- * Begins one that stays, after PREPARE (may be NULL), as itself or as PROGRAM, which is to read its standard input.
- * 1; 0: PREPARE failed; -1: it could not be made. Unless 1, worker_child_wrong says where.
+ * Begins one that stays, after PREPARE (may be NULL), as itself or as PROGRAM, which is to read its standard
+ * input. 1; 0: PREPARE failed; -1: it could not be made. Unless 1, worker_child_wrong has the reason.
  */
 int worker_child_start(struct worker_child *c, void (*prepare)(const void *arg), const void *arg,
 		       const char *program, char *const *env);
@@ -126,12 +126,12 @@ static inline void worker_child_need_root(const char *test)
 	skip();
 }
 
-/* --- files: in a directory of this run's, all of whose parents are root's alone ------------------------------- */
+/* --- files: in a directory of this run's, all of whose parents are root's alone ------------------------- */
 
 /* Is there one? */
 bool worker_child_has_dir(void);
 
-/* DIR/NAME, until ten more have been asked for. */
+/* DIR/NAME, until ten more have been requested. */
 const char *worker_child_in_dir(const char *name);
 
 /* Make a file; a directory with a file f that is root's alone. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Archives that the kernel takes as its first file system (newc, Documentation/driver-api/early-userspace)."""
+"""Archives that the kernel takes as its first file system (newc,
+Documentation/driver-api/early-userspace)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The mock driver's modules for a kernel, built against its headers: as a vendor builds them, and with types."""
+"""The mock driver's modules for a kernel, built against its headers: as
+a vendor builds them, and with types."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from payload import ROOT, host_arch
 
 SOURCE = ROOT / "tools/npusim/kmod"
 VERSION = b"version=ef377e9"  # of MODULE_VERSION: followed by the end of the text
-COMPILER = "gcc-12"  # of Debian 12; older kernels ask for older ones, and do not need them
+COMPILER = "gcc-12"  # of Debian 12; older kernels want older ones, and do not need them
 
 
 def build(kernel: Kernel) -> dict[str, Path]:
-    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can be had; of `refused`
-    the kernel lets nobody probe ts_agent."""
+    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can
+    be had; of `refused` the kernel lets nobody probe ts_agent."""
     key = hashlib.sha256()
     for file in sorted(SOURCE.iterdir()):
         if file.is_file():
@@ -62,7 +63,8 @@ def _make(kernel: Kernel, work: Path, command: list[str]) -> list[Path]:
 
 def _strip(module: Path, place: Path, prefix: str) -> None:
     place.mkdir(exist_ok=True)
-    subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module), str(place / module.name)],
+    subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module),
+                    str(place / module.name)],
                    check=True)
 
 
@@ -80,7 +82,7 @@ def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> No
 
 
 def age(plain: Path, place: Path, names: tuple[str, ...]) -> None:
-    """Copies the modules of PLAIN to PLACE; those of NAMES say that they are of another version there."""
+    """Copies the modules of PLAIN to PLACE; those of NAMES claim to be of another version there."""
     shutil.copytree(plain, place)
     for name in names:
         data = (place / f"{name}.ko").read_bytes()

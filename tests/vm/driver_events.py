@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a capture recorded of the NPU's driver, held against what the mock driver says it did."""
+"""What a capture recorded of the NPU's driver, compared with the mock driver's log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from records import (CHUNK_EVENTS, DRIVER, DRIVER_DMA, DRIVER_DONE, DRIVER_TASK,
                      chunks)
 
 IOCTL = 3
-FFTS = 0  # SQEs that the driver changes: its tracepoint does not tell which they are
+FFTS = 0  # SQEs that the driver changes: its tracepoint does not show which they are
 FAILED = 0x8000
 LEFT_OUT = ("kprobe", "tracepoint")  # where the kernel runs one such program on a CPU at a time
 
@@ -82,16 +82,19 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     untrue = sum(bool(e.body.flags & FAILED) != (e.body.task % 8 == 7) for e in seen[DRIVER_DONE])
     wrong += [f"{untrue} of {len(seen[DRIVER_DONE])} completions that are told wrongly to have failed, or not to have"] if untrue else []
     counted = about["drops"]["ring"]["driver_done"]
-    wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and missed > counted else []
+    wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and \
+        missed > counted else []
     return (f"{len(wanted)} SQEs, {len(calls)} calls of memory, {len(copies)} copies, "
             f"{done - missed} of {done} completions"), wrong
 
 
 class Within:
-    """Tells which calls of a thread began and returned within the capture, as a probe sees it, which is around what the mock says:
-    something else that the thread did lies between the call and the begin, and the end."""
+    """Finds which calls of a thread began and returned within the capture, as a probe sees
+    it, which is around the mock's own times: something else that the thread did lies
+    between the call and the begin, and the end."""
 
-    FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7), "msg": (3, 4, 5)}
+    FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7),
+              "msg": (3, 4, 5)}
 
     def __init__(self, truth: dict[str, list[list[int]]], begin: int, end: int) -> None:
         self.first: dict[int, int] = {}
@@ -111,8 +114,8 @@ class Within:
 def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[int, int, int]:
     """How many CQEs there were, how many have no record, and how many of those nothing excuses.
 
-    A kernel leaves a kprobe, or the program of one or of a tracepoint, out on a CPU where another one is at work. The mock looks at the kernel's own
-    words for that when the interrupt comes.
+    A kernel leaves a kprobe, or the program of one or of a tracepoint, out on a CPU where another one is at
+    work. The mock looks at the kernel's own words for that when the interrupt comes.
     """
     def key(device: int, pid: int, queue: int, stream: int, task: int) -> tuple[int, ...]:
         return (device, pid, stream, task) if how == "tracepoint" else (device, pid, queue, stream, task)
@@ -124,7 +127,8 @@ def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[i
 
 
 def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str]) -> list[str]:
-    """What is wrong in the result: SQEs without their submissions, and waits that end elsewhere than the driver says."""
+    """What is wrong in the result: SQEs without their submissions, and waits that
+    end elsewhere than in the driver's log."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
     database = next(session.glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_*.db"), None)
@@ -137,7 +141,8 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
                 db.execute("SELECT deviceId, streamId, taskId, startNs, queuedNs FROM NPUSCOPE_DRIVER_TASK "
                            "WHERE taskId IS NOT NULL OR queuedNs IS NOT NULL")] \
             if "NPUSCOPE_DRIVER_TASK" in tables else []
-        cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs FROM NPUSCOPE_DRIVER_CQE").fetchall() \
+        cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs "
+                          "FROM NPUSCOPE_DRIVER_CQE").fetchall() \
             if "NPUSCOPE_DRIVER_CQE" in tables else []
     truth = told(place)
     wrong = submissions.wrong(rows, submissions.of(place, truth.get("sqe", [])), begin, end)
@@ -149,14 +154,15 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
             continue
         came, returned = ours.get((tid, stream, task), (0, 0))
         if not interrupt <= came <= awake <= returned:
-            wrong.append(f"the wait for task {task}: {came - interrupt} ns after the interrupt, until {returned - awake} "
+            wrong.append(f"the wait for task {task}: {came - interrupt} ns after the interrupt, until "
+                         f"{returned - awake} "
                          "ns after it was awake")
     return wrong
 
 
 def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[int]]:
-    """How far durations are from what the mock stamped, ns, in order: in the driver for an SQE and for a copy, and from
-    an interrupt to when the thread that waited for its CQE goes on."""
+    """How far durations are from what the mock stamped, ns, in order: in the driver for an SQE and for a
+    copy, and from an interrupt to when the thread that waited for its CQE goes on."""
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
     truth = told(place)
     off: dict[str, list[int]] = {"SQEs": [], "copies": [], "wake-ups": []}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One virtual machine from switching on to its result, emulated (TCG) so that it runs on any host.
 
-/dev/kvm is never used: it can be there and not fit a stock kernel. All processors of a machine take turns in one thread:
-with a thread each, QEMU before 8.1 can keep the translation of an instruction that another processor has patched
-meanwhile, and what switches branches of the kernel while others run through them (tracing does) hangs both for good.
+/dev/kvm is never used: it can be there and not fit a stock kernel. All processors of a machine take turns in
+one thread: with a thread each, QEMU before 8.1 can keep the translation of an instruction that another
+processor has patched meanwhile, and what switches branches of the kernel while others run through them
+(tracing does) hangs both for good.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from kernels import HERE, Kernel
 SECONDS = 1800  # of a processor that one machine may use, which is a multiple of what it needs
 PATIENCE = 2  # times as long it may take: at low priority on a busy host it gets little of a processor
 USED, NO_END = "it used", "it did not end in"
-QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 nowatchdog "
+QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 "
+         "nowatchdog "
          "mitigations=off")
 MACHINES = {
     "amd64": ("qemu-system-x86_64", ["-cpu", "max"], "ttyS0"),
@@ -42,10 +44,11 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
         seconds: int = SECONDS, counted: bool = False) -> Outcome:
     """Boots KERNEL and runs SHARE/in/run.sh in it, PAYLOAD being mounted read-only as /payload.
 
-    What the script says is in SHARE/out/log, the console in SHARE/out/console, what the emulator says in SHARE/out/emulator;
-    what the script left as SHARE/out/NAME.tar is unpacked there. The machine is ended when it has used SECONDS of the host's
-    processors, or has not ended in PATIENCE times that. COUNTED: its clock goes by its instructions, a nanosecond each, and
-    not by the host's, which stops and hurries it. It has one processor then: a second one would not start.
+    The script's output is in SHARE/out/log, the console in SHARE/out/console, the emulator's messages in
+    SHARE/out/emulator; what the script left as SHARE/out/NAME.tar is unpacked there. The machine is ended
+    when it has used SECONDS of the host's processors, or has not ended in PATIENCE times that. COUNTED: its
+    clock goes by its instructions, a nanosecond each, and not by the host's, which stops and hurries it. It
+    has one processor then: a second one would not start.
     """
     out = share / "out"
     out.mkdir(parents=True, exist_ok=True)

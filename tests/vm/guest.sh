@@ -17,7 +17,8 @@ wait_for() {
 	done
 }
 
-# start_job NAME [VAR=VALUE]...: the demo job with $job_options, its truth in /tmp/NAME/truth; its pid file is /tmp/NAME/pids
+# start_job NAME [VAR=VALUE]...: the demo job with $job_options, its truth in
+# /tmp/NAME/truth; its pid file is /tmp/NAME/pids
 start_job() {
 	name=$1
 	shift
@@ -52,14 +53,15 @@ record() {
 	name=$1
 	shift
 	# shellcheck disable=SC2086 # none, or some
-	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" --export none \
-		--step-marker train_step@1 $driver_options $record_options "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
+	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" \
+		--export none --step-marker train_step@1 $driver_options $record_options "$@" \
+		> "/tmp/$name/results" 2> "/tmp/$name/messages"
 	echo $? > "/tmp/$name/status"
 	cat "/tmp/$name/messages"
 }
 
-# keep NAME: what the host looks at, which sees all of it or nothing. To make a file in the share takes a tenth of a second and
-# more, so it is one
+# keep NAME: what the host looks at, which sees all of it or nothing. To make a file in the share takes a
+# tenth of a second and more, so it is one
 keep() {
 	tar -cf "/share/out/$1.part" -C /tmp "$1" && mv "/share/out/$1.part" "/share/out/$1.tar"
 	kept=$?
@@ -74,9 +76,10 @@ word_at() {
 	sed -n "s/^\([0-9a-f]*\) . $2\$/$1=0x\1/p" /proc/kallsyms
 }
 
-# load_driver MODE[:FOLDER]: the mock driver, SQEs through the kernel (uio_t, kio) or past it (uio_d). FOLDER: plain, whose
-# modules have no types, as a vendor's have none; agentless, of a version whose ts_agent nobody knows; strange, of one
-# that nobody knows at all; lone, the same without ts_agent; refused, whose ts_agent cannot be probed
+# load_driver MODE[:FOLDER]: the mock driver, SQEs through the kernel (uio_t, kio) or past it (uio_d). FOLDER:
+# plain, whose modules have no types, as a vendor's have none; agentless, of a version whose ts_agent nobody
+# knows; strange, of one that nobody knows at all; lone, the same without ts_agent; refused, whose ts_agent
+# cannot be probed
 load_driver() {
 	from=modules
 	[ "${1#*:}" = "$1" ] || from=${1#*:}
@@ -102,18 +105,21 @@ state() {
 		"$(cat /proc/trs_core/ts_inst/dev7-ts0/trace_enable)" >> /share/out/switches
 }
 
-# recorder FOLDER [OPTION]...: one more capture of the idle process, of the driver alone; its pid in $recorder once it records
+# recorder FOLDER [OPTION]...: one more capture of the idle process, of the driver
+# alone; its pid in $recorder once it records
 recorder() {
 	folder=$1
 	shift
 	rm -f /tmp/said
-	env -i "$npuscope" record -p "$idle" -o "$folder" --export none --host-sys none --level none "$@" > /dev/null 2> /tmp/said &
+	env -i "$npuscope" record -p "$idle" -o "$folder" --export none --host-sys none --level none "$@" \
+		> /dev/null 2> /tmp/said &
 	recorder=$!
 	wait_for "Ctrl-C ends it" /tmp/said "$recorder"
 	cat /tmp/said
 }
 
-# switches: (of a job without libraries to probe, which would take most of the time) the driver's tracepoints are on while they are recorded, and off when nobody does
+# switches: (of a job without libraries to probe, which would take most of the time) the driver's tracepoints
+# are on while they are recorded, and off when nobody does
 switches() {
 	load_driver kio:lone || return
 	rm -f /share/out/switches /share/out/switches_left
@@ -184,19 +190,22 @@ locked_down() {
 	sleep 1000 &
 	idle=$!
 	echo confidentiality > /sys/kernel/security/lockdown
-	"$npuscope" record -p "$idle" -d 1s -o /tmp/locked_down/out > /tmp/locked_down/results 2> /tmp/locked_down/messages
+	"$npuscope" record -p "$idle" -d 1s -o /tmp/locked_down/out > /tmp/locked_down/results \
+		2> /tmp/locked_down/messages
 	echo $? > /tmp/locked_down/status
 	"$npuscope" doctor > /tmp/locked_down/doctor 2> /dev/null
 	kill "$idle"
 	keep locked_down
 }
 
-# states NAME: the helper library is put into jobs that are hard to interrupt; each says what it found changed in itself
+# states NAME: the helper library is put into jobs that are hard to interrupt;
+# each says what it found changed in itself
 states() {
 	mkdir -p "/tmp/$1"
 	mkfifo "/tmp/$1/orders"
 	for mode in nanosleep clock poll select futex epoll recv read malloc vfork spin masked filter_clone3; do
-		/payload/jobs/inject_job $mode 60 "$sim/cann/latest/lib64/libacl_rt.so" < "/tmp/$1/orders" >> "/tmp/$1/$mode" &
+		/payload/jobs/inject_job $mode 60 "$sim/cann/latest/lib64/libacl_rt.so" \
+			< "/tmp/$1/orders" >> "/tmp/$1/$mode" &
 		job=$!
 		exec 7> "/tmp/$1/orders"
 		wait_for ^ready "/tmp/$1/$mode" "$job"
@@ -211,8 +220,9 @@ states() {
 	keep "$1"
 }
 
-# late NAME FORBID: a job loads libraries of CANN's when recording has begun, from where nobody looks for them, and calls one once it is
-# probed. Perf events are allowed as most distributions have it: Debian wants CAP_SYS_ADMIN for all of them
+# late NAME FORBID: a job loads libraries of CANN's when recording has begun, from where nobody looks for
+# them, and calls one once it is probed. Perf events are allowed as most distributions have it: Debian wants
+# CAP_SYS_ADMIN for all of them
 late() {
 	mkdir -p "/tmp/$1" /tmp/late_libs
 	mkfifo "/tmp/$1/orders"
@@ -228,8 +238,8 @@ late() {
 	exec 7> "/tmp/$1/orders"
 	wait_for ^ready "/tmp/$1/job.log" "$job" || return
 	[ "$2" = btf ] && mount -t tmpfs none /sys/kernel/btf
-	NPUSCOPE_FORBID=${2#-} "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys osrt --stacks cpu --verbose \
-		> "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
+	NPUSCOPE_FORBID=${2#-} "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys osrt \
+		--stacks cpu --verbose > "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
 	recorder=$!
 	wait_for "Ctrl-C ends it" "/tmp/$1/messages" "$recorder"
 	for thread in "/proc/$recorder/task/"*; do
@@ -254,9 +264,10 @@ late() {
 	keep "$1"
 }
 
-# one_case NAME HOW DRIVER FORBID: records the demo job; "-" stands for none. HOW: helper, with the helper library; inject,
-# which is put into the running job; all, with a profiler of the job's own and whatever can be recorded; nodes, another job;
-# states, many others; late, one that loads CANN while it is recorded; no_jit, stacks too, while BPF is interpreted
+# one_case NAME HOW DRIVER FORBID: records the demo job; "-" stands for none. HOW: helper, with the helper
+# library; inject, which is put into the running job; all, with a profiler of the job's own and whatever can
+# be recorded; nodes, another job; states, many others; late, one that loads CANN while it is recorded;
+# no_jit, stacks too, while BPF is interpreted
 one_case() {
 	echo "== $1"
 	[ "$2" != states ] || {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Kernels of Debian, ready to boot: fetched once into a cache outside of the tree.
 
-A kernel's folder holds `kernel` (what QEMU boots), `btf` (its own types, raw), `release`, `base.cpio` (the first
-file system, with busybox and what it takes to reach the share) and `headers` (to build modules with).
+A kernel's folder holds `kernel` (what QEMU boots), `btf` (its own types, raw), `release`, `base.cpio` (the
+first file system, with busybox and what it takes to reach the share) and `headers` (to build modules with).
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def _kernel_file(vmlinuz: Path, arch: str, work: Path) -> None:
 
 
 def decompressed(bzimage: bytes) -> bytes:
-    """The ELF file in an x86 bzImage, which QEMU boots without running the guest's decompressor (boot protocol 2.08)."""
+    """The ELF file in an x86 bzImage, which QEMU boots without running the
+    guest's decompressor (boot protocol 2.08)."""
     sectors = bzimage[0x1F1] or 4
     offset, length = struct.unpack_from("<II", bzimage, 0x248)
     start = (sectors + 1) * 512 + offset
@@ -177,7 +178,8 @@ def decompressed(bzimage: bytes) -> bytes:
 
 
 def raw_btf(image: bytes) -> bytes:
-    """The longest thing in IMAGE that is BTF: header, types and strings back to back; b'' if there is none."""
+    """The longest thing in IMAGE that is BTF: header, types and
+    strings back to back; b'' if there is none."""
     best, at = b"", image.find(BTF_MAGIC)
     while at >= 0:
         if at + 24 <= len(image):
@@ -191,7 +193,8 @@ def raw_btf(image: bytes) -> bytes:
 
 
 def _base(work: Path, modules: Path, busybox: Path) -> None:
-    """The first file system but for init: busybox, and the modules without which the share cannot be mounted."""
+    """The first file system but for init: busybox, and the modules
+    without which the share cannot be mounted."""
     order: list[str] = []
     files: dict[str, bytes] = {}
     present = {module.name.split(".ko")[0].replace("-", "_"): module for module in modules.glob("**/*.ko*")}
@@ -245,6 +248,7 @@ def _headers(archive: debian.Archive, package: Path, release: str, version: str,
     top = place / "usr/src" / f"linux-headers-{release}"
     makefile = top / "Makefile"
     # It names its other half by where the package would have put it: the folder moves when it is complete.
-    text = makefile.read_text(encoding="utf-8").replace("/usr/src/", "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../")
+    text = makefile.read_text(encoding="utf-8").replace("/usr/src/",
+                                                        "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../")
     makefile.write_text(text, encoding="utf-8")
     os.symlink(top.relative_to(work), work / "build")

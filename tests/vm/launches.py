@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What recording the NPU's driver adds to each launch of a job: that of the demo job, in a machine whose clock goes by its instructions.
+"""What recording the NPU's driver adds to each launch of a job: that of the demo job, in a machine whose
+clock goes by its instructions.
 
-So the figures are instructions of the program and the kernel, a nanosecond each: neither the emulator nor the host disturbs them, and
-what a real processor needs for a trap or for memory that is far is not in them.
+So the figures are instructions of the program and the kernel, a nanosecond each: neither the emulator nor the
+host disturbs them, and what a real processor needs for a trap or for memory that is far is not in them.
 
-launches.py KERNEL:ARCH MODULES FOLDER: prints a JSON object, medians by way. MODULES: btf or plain; FOLDER: its files.
+launches.py KERNEL:ARCH MODULES FOLDER: prints a JSON object, medians by way.
+MODULES: btf or plain; FOLDER: its files.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Failed(Exception):
 
 
 def measure(kernel: kernels.Kernel, modules: str, out: Path) -> dict[str, float]:
-    """Median ns of a launch without a tracer, and by way; MODULES: btf or plain. Raises Failed and debian.Unavailable."""
+    """Median ns of a launch without a tracer, and by way; MODULES: btf or plain.
+    Raises Failed and debian.Unavailable."""
     kernels.fetch(kernel, debian.default_cache())
     built = driver.build(kernel)
     if modules not in built:
@@ -58,7 +61,7 @@ def measure(kernel: kernels.Kernel, modules: str, out: Path) -> dict[str, float]
 
 
 def _medians(place: Path, row: str) -> dict[str, float]:
-    """By the truth of the demo job and the windows of the captures; ROW: how tasks are to be told."""
+    """By the truth of the demo job and the windows of the captures; ROW: how tasks are to be recorded."""
     windows = []
     for way in WAYS:
         session = json.loads(next((place / way).glob("*/session.json")).read_text(encoding="utf-8"))

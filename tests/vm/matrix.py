@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""npuscope on other kernels and processors: boots each, records the demo job in every way, compares with the truth.
+"""npuscope on other kernels and processors: boots each, records the demo
+job in every way, compares with the truth.
 
 A kernel that cannot be fetched is not run, and counted as skipped; a processor without any kernel fails.
 Last line: N passed, N failed, N skipped.
@@ -35,7 +36,8 @@ TIMED = ("amd64",)  # whose clocks follow the emulator's count of instructions
 
 @dataclass(frozen=True)
 class Case:
-    """One capture: how (guest.sh, one_case), through which mock driver, and what is forbidden to the collector."""
+    """One capture: how (guest.sh, one_case), through which mock driver,
+    and what is forbidden to the collector."""
 
     name: str
     how: str = "-"
@@ -184,7 +186,8 @@ def run(kernel: kernels.Kernel, cases: list[Case], cache: Path, boot: bool) -> R
 
 
 def time_it(result: Result, cases: list[Case], modules: dict[str, Path], boot: bool) -> None:
-    """CASES in a machine whose clock goes by its instructions: what takes long on an emulator does not take long in it."""
+    """CASES in a machine whose clock goes by its instructions: what takes long on
+    an emulator does not take long in it."""
     share = OUT / f"{result.kernel.name}-{result.kernel.arch}-timed"
     if boot:
         prepare(share, cases, modules)

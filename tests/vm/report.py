@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 HEAD = """# Kernels and processors
 
-What npuscope does on other kernels than the one it was built on, from runs of `make vmtest`, which writes this page:
-each kernel is booted in a virtual machine, a mock of the NPU's driver is loaded, the simulated job is recorded, and the result is
-compared with what the simulated device says it did. "as it is": there is nothing to take away there, the
-kernel lacks it, and the first captures are that case. "not run": that kernel could not be fetched, or that was not
-tried; nothing is said of it.
+What npuscope does on other kernels than the one it was built on, from runs of `make vmtest`, which writes this page.
+Each kernel boots in a virtual machine, a mock of the NPU's driver is loaded, the simulated job is recorded, and the
+result is compared with the simulated device's own log. "as it is": the kernel lacks the feature anyway, and the first
+captures are that case. "not run": that kernel could not be fetched, or the case was not tested; the page makes no
+statement about it.
 
 """
 
 FORBID = """
 ## Forcing a fallback
 
-What the kernel offers is found out once, by trying, and shown by `npuscope doctor`. The environment variable
-`NPUSCOPE_FORBID` takes rows away, comma-separated: `btf`, `ringbuf`, `task_storage`, `cookie`,
-`uprobe_session`, `uprobe_multi`, `fentry`. So every fallback can be tried on any kernel:
+npuscope tests once what the kernel supports, and `npuscope doctor` shows it. The environment variable
+`NPUSCOPE_FORBID` disables features, comma-separated: `btf`, `ringbuf`, `task_storage`, `cookie`, `uprobe_session`,
+`uprobe_multi`, `fentry`. So every fallback can be tested on any kernel:
 
     NPUSCOPE_FORBID=uprobe_multi,cookie npuscope record -p PID -d 5s
 
@@ -34,11 +34,11 @@ What the kernel offers is found out once, by trying, and shown by `npuscope doct
     make vmtest                 # all kernels, all fallbacks; writes this page
     make vmtest VM=quick        # three kernels
 
-Kernels, their headers and the packages to compile against come by apt from Debian's suites (`tests/vm/kernels.tsv`) into
-`/var/cache/npuscope-vm` (root) or `~/.cache/npuscope-vm`; `NPUSCOPE_VM_CACHE` names another place. The machines are emulated
-(QEMU's TCG): no `/dev/kvm` is used or needed, and times taken in them mean nothing, but
-for those of the driver on x86-64: they are taken in machines whose clock goes by their instructions, a nanosecond each, and which
-have one processor.
+apt fetches kernels, their headers and the packages to compile against from Debian's suites (`tests/vm/kernels.tsv`)
+into `/var/cache/npuscope-vm` (root) or `~/.cache/npuscope-vm`; `NPUSCOPE_VM_CACHE` names another directory. The
+machines are emulated (QEMU's TCG): no `/dev/kvm` is used or needed, and times measured in them mean nothing, except
+those of the driver on x86-64. These are measured in machines with one processor, whose clock advances by a nanosecond
+for each instruction.
 """
 
 ROWS = ("BTF", "ring buffer", "task storage", "raw tracepoints", "attach cookies", "fentry", "uprobes")
@@ -59,7 +59,7 @@ NAMES = {"BTF": "btf", "ring buffer": "ringbuf", "task storage": "task_storage",
 
 
 def lacking(rows: dict[str, tuple[str, str]]) -> set[str]:
-    """What `npuscope doctor` says is missing, in the words of NPUSCOPE_FORBID."""
+    """What is missing by `npuscope doctor`, in the words of NPUSCOPE_FORBID."""
     missing = {name for row, name in NAMES.items() if rows.get(row, ("no", ""))[0] == "no"}
     return missing | (set() if "multi" in rows.get("uprobes", ("", ""))[1] else {"uprobe_multi"})
 

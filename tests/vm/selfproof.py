@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The runner, made to fail: a machine that panics, one that hangs, one that sleeps, one whose script fails, one that succeeds."""
+"""The runner, made to fail: a machine that panics, one that hangs, one that sleeps, one
+whose script fails, one that succeeds."""
 
 from __future__ import annotations
 

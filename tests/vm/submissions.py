@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which SQEs of a result have to know their submission: the simulated device says when each was submitted."""
+"""Which SQEs of a result have to know their submission: the simulated device logs when each was submitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Sent:
     """One SQE on its way; CLOCK_MONOTONIC ns."""
 
     called: int  # what called halSqTaskSend was entered: not later than that itself was
-    submitted: int  # halSqTaskSend says that it was: later, on a machine that stops in between
+    submitted: int  # by halSqTaskSend's return: later, on a machine that stops in between
     asked: int  # its ioctl was
     enter: int  # the driver's function that sees it
     exit: int
@@ -23,7 +23,7 @@ class Sent:
 
 
 def of(place: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
-    """By task, in order: the mock driver's lines SQES and the simulated device's truth say the same ones."""
+    """By task, in order: the mock driver's lines SQES and the simulated device's truth have the same ones."""
     by_key: dict[Key, list[Sent]] = {}
     launches = _launches(place / "truth") if sqes else {}
     for line in sorted(sqes, key=lambda line: line[9]):
@@ -34,7 +34,8 @@ def of(place: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
 
 
 class Learnt:
-    """From when on a capture that began at BEGIN knows whose a queue or stream is: a submission to it was entered."""
+    """From when on a capture that began at BEGIN knows whose a queue or
+    stream is: a submission to it was entered."""
 
     def __init__(self, sqes: list[list[int]], sent: dict[Key, list[Sent]], begin: int) -> None:
         self.queues: dict[tuple[int, int], int] = {}
@@ -64,12 +65,14 @@ def _read(truth: Path) -> tuple[list[list[str]], int]:
     """The simulated device's truth by lines and fields, and how far CLOCK_MONOTONIC is ahead of its clock."""
     lines = [line.split("\t") for file in sorted(truth.glob("truth.*.tsv"))
              for line in file.read_text(encoding="utf-8").splitlines()]
-    # Both clocks go at one rate, for nobody adjusts them in a machine: what the readings differ by is the time between two of them.
+    # Both clocks go at one rate, for nobody adjusts them in a machine: what the readings
+    # differ by is the time between two of them.
     return lines, int(median(int(line[2]) - int(line[1]) for line in lines if line[0] == "clock"))
 
 
 def _launches(truth: Path) -> dict[Key, list[tuple[int, int, int]]]:
-    """(begin of the call that it was made in, submission, end of that call) of each SQE, by task, in order."""
+    """(begin of the call that it was made in, submission, end of that
+    call) of each SQE, by task, in order."""
     lines, ahead = _read(truth)
     submitted = {tuple(line[1:5]): int(line[7]) for line in lines if line[0] == "task"}
     found: dict[Key, list[tuple[int, int, int, int]]] = {}
@@ -82,11 +85,13 @@ def _launches(truth: Path) -> dict[Key, list[tuple[int, int, int]]]:
     return {key: [times[1:] for times in sorted(all_of)] for key, all_of in found.items()}
 
 
-def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, list[Sent]], begin: int, end: int) -> list[str]:
+def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, list[Sent]], begin: int,
+          end: int) -> list[str]:
     """What is wrong of ROWS (device, stream, task, start, submission or None) of a capture from BEGIN to END.
 
-    A submission that was entered before BEGIN has no record, nor one that had not returned at END: of it only the end of the
-    whole call is known, so that of each thread one SQE, the last, is excused that may have had one.
+    A submission that was entered before BEGIN has no record, nor one that had not returned
+    at END: of it only the end of the whole call is known, so that of each thread one SQE,
+    the last, is excused that may have had one.
     """
     said = []
     for device, stream, task, start, submit in rows:

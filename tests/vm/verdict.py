@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Is what a guest recorded true? Held against what the simulated device and the mock driver say happened."""
+"""Checks what a guest recorded against the logs of the simulated device and the mock driver."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from payload import ROOT
 
 DONE, FAILED, INCOMPLETE = 0, 1, 3
 KINDS = ("api", "sqe", "mark", "syscall", "sched")  # that every capture of the demo job has
-# Counts of compare that are 0 in a true result. Not how far times are off: an emulated machine's clocks are not to be judged.
+# Counts of compare that are 0 in a true result. Not how far times are off: an emulated
+# machine's clocks are not to be judged.
 FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_violations", "steps_renumbered",
           "step_assignment_errors")
 AGENT, CHAN, CQE, COPY = ("tsagent_sqe_update", "trs_chan_ops_sqe_update", "tsagent_cqe_update",
                           "hal_kernel_devdrv_dma_sync_copy")
 TRACED_SQE, TRACED_CQE = "trs_chan:sqe", "trs_core:logic_cqe"
-# What tells of tasks, CQEs and copies, by the folder of the driver's modules; functions of modules with types by fexit.
+# What reports tasks, CQEs and copies, by the folder of the driver's modules;
+# functions of modules with types by fexit.
 TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
-           "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY), "lone": (TRACED_SQE, TRACED_CQE, COPY)}
+           "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY),
+           "lone": (TRACED_SQE, TRACED_CQE, COPY)}
 # What the switches of trs_chan and trs_core are to be.
-SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
+SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11",
+            "next_start": "00",
             "others": "11", "others_stays": "10"}
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
 # What an older kernel cannot do, in the collector's words.
@@ -47,7 +51,7 @@ class Verdict:
 
 
 def of_case(place: Path, how: str) -> Verdict:
-    """PLACE: what one_case of guest.sh left, who was told HOW."""
+    """PLACE: what one_case of guest.sh left, which got HOW."""
     if not (place / "status").exists():
         return Verdict(False, "there is no result")
     status = int((place / "status").read_text(encoding="utf-8"))
@@ -71,7 +75,8 @@ def of_case(place: Path, how: str) -> Verdict:
     report = place / "truth.json"
     compared = subprocess.run([str(ROOT / "tools/truth/compare"), "--truth", str(place / "truth"),
                                "--result", str(sessions[0].parent), "--session", str(sessions[0].parent),
-                               "--json", str(report), "--reach-ms", "10000", "--slack-us", "100"], capture_output=True, text=True,
+                               "--json", str(report), "--reach-ms", "10000", "--slack-us", "100"], capture_output=True,
+                              text=True,
                               check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     numbers = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     if not numbers:
@@ -87,7 +92,8 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
     sampled = [channel["records"] for device in session.get("device_sampler", {}).get("devices", [])
                for channel in device["channels"] if channel["name"] == "HBM"]
-    # An emulated machine that gets little of a CPU can take longer to load the driver than npuscope waits for it, and says so.
+    # An emulated machine that gets little of a CPU can take longer to load the driver than
+    # npuscope waits for it, and reports it.
     if how == "helper" and not any(sampled) and "the driver does not answer" not in said:
         return Verdict(False, f"its device was to be sampled: {last_line(said)}", numbers)
     refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
@@ -98,13 +104,15 @@ def of_case(place: Path, how: str) -> Verdict:
 
 
 def of_late(place: Path, perf: bool) -> Verdict:
-    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was given up. PERF: functions
-    are probed by perf events, for which who attaches them may have to be an administrator; nobody else is."""
+    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was
+    given up. PERF: functions are probed by perf events, for which who attaches them may have to be an
+    administrator; nobody else is."""
     session = next(place.glob("out/*/session.json"), None)
     said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
     if session is None:
         return Verdict(False, "there is no session")
-    hits = {Path(probe["library"]).name: probe["hits"] for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
+    hits = {Path(probe["library"]).name: probe["hits"]
+            for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
             if probe["symbol"] == "aclrtSynchronizeDevice"}
     wrong = [line for line in said.splitlines() if "will be missing" in line]
     if wrong or hits != {"libacl_rt.so": LATE_CALLS}:
@@ -135,7 +143,7 @@ def of_driver(place: Path, mode: str) -> Verdict:
     for line in lines:
         if line[0] == "wake" and not int(line[6]) <= int(line[7]) <= int(line[8]):
             return Verdict(False, f"woken before the interrupt: {line}")
-    # Not of waits: on a slow host the device has often done all before the job asks.
+    # Not of waits: on a slow host the device has often done all before the job waits.
     for kind in ("svm", "dma", "hdc", "msg", "open"):
         if not counts.get(kind):
             return Verdict(False, f"no {kind} in the driver's record")
@@ -143,7 +151,8 @@ def of_driver(place: Path, mode: str) -> Verdict:
 
 
 def of_driver_events(place: Path, mode: str, fexit: bool) -> Verdict:
-    """What was recorded of the driver, held against what it says it did. FEXIT: what there is has types and can be probed by them."""
+    """What was recorded of the driver, compared with the driver's own log. FEXIT: what there
+    is has types and can be probed by them."""
     session = sorted(place.glob("out/*/session.json"))[0]
     about = json.loads(session.read_text(encoding="utf-8"))
     if about.get("kernel_side") == "legacy":
@@ -177,7 +186,8 @@ def _ways(about: dict[str, Any], mode: str, fexit: bool) -> tuple[dict[str, str]
 
 
 def of_states(place: Path) -> Verdict:
-    """The helper library was put into each of these jobs, and none found anything changed (jobs/inject_job.c)."""
+    """The helper library was put into each of these jobs, and none found
+    anything changed (jobs/inject_job.c)."""
     said = {file.name: file.read_text(encoding="utf-8") for file in place.glob("*")}
     wrong = [mode for mode, text in said.items()
              if "the helper library is loaded" not in text or not text.endswith("\n0\n") or
@@ -204,12 +214,13 @@ def of_nodes(place: Path, mode: str, fexit: bool) -> Verdict:
     wrong += driver_events.joined(place, session.parent, about, how)
     some = driver_events.told(place)
     wrong += [f"no {what}" for what in ("cqe", "wake", "dma", "hdc", "svm") if not some.get(what)]
-    return Verdict(not wrong, "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
+    return Verdict(not wrong,
+                   "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
 
 
 def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
-    """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an interrupt to when the
-    thread that waited goes on."""
+    """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an
+    interrupt to when the thread that waited goes on."""
     found = of_nodes(place, mode, fexit) if how == "nodes" else of_case(place, how)
     if found.passed and how != "nodes":
         found = of_driver_events(place, mode, fexit)
@@ -223,7 +234,8 @@ def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
     too_few = [what for what in needed if len(off[what]) < TIMES]
     figures = {what: values[len(values) * 99 // 100] for what, values in off.items() if values}
     text = ", ".join(f"{len(off[what])} {what} within {p99 / 1000:.1f} us (p99)" for what, p99 in figures.items())
-    return Verdict(not too_few and max(figures.values()) <= OFF_NS, text + "".join(f"; too few {what}" for what in too_few))
+    return Verdict(not too_few and max(figures.values()) <= OFF_NS,
+                   text + "".join(f"; too few {what}" for what in too_few))
 
 
 def _launched(place: Path) -> list[tuple[str, str, str]]:
@@ -238,7 +250,7 @@ def _launched(place: Path) -> list[tuple[str, str, str]]:
 
 
 def last_line(text: str) -> str:
-    """What a program said last."""
+    """The last line of a program."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * busy_calls_job LIBRARY THREADS: threads that are in a call half of the time. Prints "ready PID", waits for a line on stdin,
- * and prints "call TID BEGIN END" (CLOCK_MONOTONIC ns) of the last calls of each. LIBRARY is the libacl_rt.so of the tests.
+ * busy_calls_job LIBRARY THREADS: threads that are in a call half of the time. Prints "ready PID", waits for
+ * a line on stdin, and prints "call TID BEGIN END" (CLOCK_MONOTONIC ns) of the last calls of each. LIBRARY is
+ * the libacl_rt.so of the tests.
  */
 #include <dlfcn.h>
 #include <pthread.h>

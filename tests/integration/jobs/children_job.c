@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A job whose children live for a moment. Commands on stdin: "fork N": N children that name themselves and exit;
- * "exec N DIR": N children that execute DIR/program0, DIR/program1, ... (links to this program); "stay": one that lives
- * as long as the job; "quit". Prints "child PID NAME STATUS" for each, in the order of their births, then "done"; of the
- * one that stays "stays PID".
+ * A job whose children live for a moment. Commands on stdin: "fork N": N children that name themselves and
+ * exit; "exec N DIR": N children that execute DIR/program0, DIR/program1, ... (links to this program);
+ * "stay": one that lives as long as the job; "quit". Prints "child PID NAME STATUS" for each, in the order of
+ * their births, then "done"; of the one that stays "stays PID".
  */
 #include <signal.h>
 #include <stdio.h>

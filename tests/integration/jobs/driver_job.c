@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls device nodes that bear the names of the NPU driver's, in a /dev of its own: of a device that is always there, whose
- * driver refuses such ioctls, and of one that no driver has. Tells what it did and what came of it: the witness.
- * `driver_job loop` calls a node every millisecond from the beginning, until it is told to end.
+ * Calls device nodes that bear the names of the NPU driver's, in a /dev of its own: of a device that is
+ * always there, whose driver refuses such ioctls, and of one that no driver has. Prints what it did and the
+ * results: the witness. `driver_job loop` calls a node every millisecond from the beginning, until it gets
+ * the order to end.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A driver's library that a job brings, to see what its code may do when npuscope has it loaded. In the job itself it does nothing.
- * EVIL says what it does elsewhere: "report" writes to the file REPORT what it is and what it could do, "hang" does not
- * return from being loaded, "crash" does not survive it, "stay" refuses to end, "lie" answers nonsense, "babble" writes
- * nonsense to whoever listens, "flood" always has more, "noise" always has more of what makes no sense, "hang-read" and "hang-stop" do
- * not return from those calls.
+ * A driver's library that a job brings, to see what its code may do when npuscope has it loaded. In the job
+ * itself it does nothing. EVIL sets what it does elsewhere: "report" writes to the file REPORT what it is and
+ * what it could do, "hang" does not return from being loaded, "crash" does not survive it, "stay" refuses to
+ * end, "lie" answers nonsense, "babble" writes nonsense to whoever listens, "flood" always has more, "noise"
+ * always has more of what makes no sense, "hang-read" and "hang-stop" do not return from those calls.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Preloaded: one call fails, as it does on a full disk or without memory.
- *   FAIL_KIND   malloc, mmap, open, opendir, stat, read, write, pwrite, ftruncate, fallocate, fsync, rename, close,
- *               mkdir, thread, fork
+ *   FAIL_KIND   malloc, mmap, open, opendir, stat, read, write, pwrite, ftruncate, fallocate, fsync, rename,
+ *               close, mkdir, thread, fork
  *   FAIL_AT     number of the call of that kind that fails, from 1; 0: none
  *   FAIL_STAYS  set: all later calls fail, too
  *   FAIL_ERRNO  what they fail with
@@ -168,7 +168,7 @@ CALL("thread", int, fail_errno, pthread_create,
      (pthread_t * id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg), id, attr, fn, arg)
 CALL("fork", pid_t, -1, fork, (void), )
 
-/* What a program says to its user is not what is to fail. */
+/* Messages of a program to its user are not to fail. */
 ssize_t write(int fd, const void *from, size_t len)
 {
 	NEXT(write);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LD_PRELOAD for npuscope: calls on files whose path contains FAIL_PATH fail with FAIL_ERRNO (a number) while the file FAIL_WHILE
- * exists (unset: always). FAIL_CALL: write (and writev), fsync, renameat, openat, close; "kill": the process is killed when it
- * opens such a file, "kill_rename": when it renames one.
+ * LD_PRELOAD for npuscope: calls on files whose path contains FAIL_PATH fail with FAIL_ERRNO (a number) while
+ * the file FAIL_WHILE exists (unset: always). FAIL_CALL: write (and writev), fsync, renameat, openat, close;
+ * "kill": the process is killed when it opens such a file, "kill_rename": when it renames one.
  */
 #include <dlfcn.h>
 #include <errno.h>

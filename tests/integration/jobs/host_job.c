@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uses the host in amounts that it knows, and says them: `name pid value` lines. Starts on a line of input
+ * Uses the host in amounts that it knows, and prints them: `name pid value` lines. Starts on a line of input
  * (argument `netns`: in a network namespace of its own) and ends on another.
  */
 #include <arpa/inet.h>

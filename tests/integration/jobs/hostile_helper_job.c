@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A job that forges the memory of npuscope's helper library: `hostile_helper_job HOW [N]`, N processes of it. It knows the layout
- * (kheaders/agent.h), and breaks its rules in one way:
+ * A job that forges the memory of npuscope's helper library: `hostile_helper_job HOW [N]`, N processes of it.
+ * It knows the layout (kheaders/agent.h), and breaks its rules in one way:
  *   flood     blocks of the largest size, as fast as they are taken
  *   breaks    small blocks, none of which follows the one before
  *   devices   as `breaks`, of every channel of every device in turn
@@ -9,8 +9,8 @@
  *   garbage   blocks of random type, length and device
  *   head      the number of bytes written jumps
  *   errors    every error of the driver that there is room for, always others
- *   deaf      does not stop when it is told to, and floods on
- *   running   says that it is running before anybody woke it, and for ever
+ *   deaf      does not stop when ordered to, and floods on
+ *   running   claims to be running before anybody woke it, and for ever
  */
 #include <fcntl.h>
 #include <stdbool.h>

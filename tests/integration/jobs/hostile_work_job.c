@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process that makes as much work as it can for whoever looks at it. It says `ready PID` and goes on until it is
- * killed; ORDERS:
+ * A process that makes as much work as it can for whoever inspects it. It prints `ready PID`
+ * and goes on until it is killed; ORDERS:
  *   search N          LD_LIBRARY_PATH of N directories, each another one
  *   links DIR N       ... of N directories that each lead through symbolic links in DIR
  *   map FILE...       maps files as code
@@ -50,7 +50,10 @@ static void *map_code(const char *path)
 	return at;
 }
 
-/* Executes this program again with that variable, once. It is named later: our dynamic linker must not search there. */
+/*
+ * Executes this program again with that variable, once. It is named later:
+ * our dynamic linker must not search there.
+ */
 static void execute_with_path(char **argv, const char *value)
 {
 	char *variable = getenv("XX_LIBRARY_PATH");

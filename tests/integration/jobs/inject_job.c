@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A job that is hard to interrupt without its noticing: inject_job MODE SECONDS LIBRARY
- * It maps LIBRARY, does one thing for that long in one thread, or until its input, a pipe, is closed, and ends with
+ * A job that is hard to interrupt without its noticing: inject_job MODE SECONDS LIBRARY It maps LIBRARY, does
+ * one thing for that long in one thread, or until its input, a pipe, is closed, and ends with
  *   result MODE rounds=N wrong=N eintr=N slowest_us=N
  * where wrong counts what it found changed: registers, memory, orders, times that were too short.
  */
@@ -53,7 +53,7 @@ static void expect(int good)
 	wrong += !good;
 }
 
-/* A sleep may not end early. How much too late it ends is told, not judged. */
+/* A sleep may not end early. How much too late it ends is reported, not judged. */
 static void slept(uint64_t begin)
 {
 	uint64_t took = now_us() - begin;
@@ -323,7 +323,8 @@ static void mode_spin(void)
 uint64_t arm_x[32], arm_q[64], arm_sp, arm_flags;
 
 /* clang-format off */
-#define ALL "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,19,20,21,22,23,24,25,26,27,28,29,30" /* x18 is the system's */
+/* x18 is the system's */
+#define ALL "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,19,20,21,22,23,24,25,26,27,28,29,30"
 #define AT(name) "	adrp x0, " name "\n	add x0, x0, :lo12:" name "\n"
 
 /* x0 counts; x1 to x30 hold their numbers plus one, q0 to q31 a pattern, and the flags are all set. */

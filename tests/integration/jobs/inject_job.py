@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""inject_job's sibling in CPython: inject_job.py SECONDS LIBRARY. It maps LIBRARY and, until its input is closed, lets objects
-come and go, collects them, calls C and back, and sleeps, in two threads; what it knows the outcome of must come out so. Ends with
+"""inject_job's sibling in CPython: inject_job.py SECONDS LIBRARY. It maps LIBRARY and, until its input is
+closed, creates and deletes objects, collects them, calls C and back, and sleeps, in two threads; it checks
+all results that it knows. Ends with
   result python rounds=N wrong=N eintr=N slowest_us=N
 """
 import ctypes

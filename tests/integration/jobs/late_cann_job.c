@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linked with nothing of CANN, as a program whose NPU code is a plugin. Prints "ready"; a line on stdin makes it load CANN and copy to
- * the device, N times: "copied N". The next line ends it.
+ * Linked with nothing of CANN, as a program whose NPU code is a plugin. Prints "ready"; a line on stdin makes
+ * it load CANN and copy to the device, N times: "copied N". The next line ends it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

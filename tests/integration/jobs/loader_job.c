@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A job that does what it is told on stdin, a command a line, and answers each with a line:
+ * A job that executes commands from stdin, a command a line, and answers each with a line:
  *   load PATH          dlopen          -> loaded PATH
  *   map PATH           mmap as code    -> mapped PATH
  *   call SYMBOL N      N calls         -> called SYMBOL N

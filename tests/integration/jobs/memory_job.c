@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Gets and gives back memory through every layer and keeps its own account: after each change a line
- * "device BYTES" or "host BYTES" with what it holds of that kind since it was told to begin.
+ * "device BYTES" or "host BYTES" with what it holds of that kind since the order to begin.
  */
 #include <dlfcn.h>
 #include <pthread.h>

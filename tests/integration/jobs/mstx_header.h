@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How mstx works for those who include its headers: no exported symbol, a table of functions that a library named in
- * MSTX_INJECTION_PATH fills when the first of them is used. What failed once is not tried again.
+ * How mstx works for those who include its headers: no exported symbol, a table of functions that a library
+ * named in MSTX_INJECTION_PATH fills when the first of them is used. What failed once is not tried again.
  */
 #ifndef MSTX_HEADER_H
 #define MSTX_HEADER_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Marks by the headers alone: mstx_header_job N [early|late|fork]. N times: a mark, a mark and a range in the domain
- * "input", a range in "output", a range in the default domain; then texts of 127, 128, 255, 508, 509 and 65536 bytes. early, fork:
- * the domains are made before "ready"; fork: a child does the rest. Prints the last range, 0 where there is no consumer.
+ * Marks by the headers alone: mstx_header_job N [early|late|fork]. N times: a mark, a mark and a range in the
+ * domain "input", a range in "output", a range in the default domain; then texts of 127, 128, 255, 508, 509
+ * and 65536 bytes. early, fork: the domains are made before "ready"; fork: a child does the rest. Prints the
+ * last range, 0 where there is no consumer.
  */
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Marks and ranges. Prints for each what it did and when, CLOCK_REALTIME ns just before and after:
- * message, domain (made before "ready" with the argument early), thread that began it, thread that ended it, before and after its begin, before and after its end.
+ * Marks and ranges. Prints for each what it did and when, CLOCK_REALTIME ns just before and after: message,
+ * domain (made before "ready" with the argument early), thread that began it, thread that ended it, before
+ * and after its begin, before and after its end.
  */
 #include <dlfcn.h>
 #include <pthread.h>

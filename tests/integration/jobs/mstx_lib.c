@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libms_tools_ext.so: numbers its ranges, or, like the real one without a consumer, gives them all 0 (NUMBERS=0). */
+/*
+ * libms_tools_ext.so: numbers its ranges, or, like the real one without a
+ * consumer, gives them all 0 (NUMBERS=0).
+ */
 #include <stdint.h>
 #include <stdlib.h>
 

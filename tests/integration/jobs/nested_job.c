@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A call chain through functions of CANN, which call back: several calls with probed returns are open on a thread at once. Its own
- * backtrace of each place where it burns CPU or sleeps is printed before anybody watches: `chain PLACE outermost;...;innermost`.
- * Then it waits for a line on stdin and runs MILLISECONDS in two threads. Wants libacl_rt.so of the tests.
+ * A call chain through functions of CANN, which call back: several calls with probed returns are open on a
+ * thread at once. Its own backtrace of each point where it burns CPU or sleeps is printed before anybody
+ * watches: `chain PLACE outermost;...;innermost`. Then it waits for a line on stdin and runs MILLISECONDS in
+ * two threads. Wants libacl_rt.so of the tests.
  */
 #include <dlfcn.h>
 #include <execinfo.h>

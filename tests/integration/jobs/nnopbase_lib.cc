@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The four C++ functions of libnnopbase.so that npuscope probes, with their real signatures.
- * Each throws when told so, itself or through a callback of the job.
+ * Each throws on request, itself or through a callback of the job.
  */
 #include <stdexcept>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Makes the kernel look older to the program it is preloaded to: links of the attach types in NO_LINKS (numbers, commas between) are
- * refused as a kernel refuses what it does not know; with NO_KFUNCS programs that call functions of the kernel are, as by a
- * kernel whose JIT is off; with UPROBES_WANT_ADMIN perf events of functions are refused without CAP_SYS_ADMIN.
+ * Makes the kernel look older to the program it is preloaded to: links of the attach types in NO_LINKS
+ * (numbers, commas between) are refused as a kernel refuses what it does not know; with NO_KFUNCS programs
+ * that call functions of the kernel are, as by a kernel whose JIT is off; with UPROBES_WANT_ADMIN perf events
+ * of functions are refused without CAP_SYS_ADMIN.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keeps a driver of an NPU busy by its nodes alone, until it is ended: waits for tasks of a stream that nobody submits to, copies,
- * memory that is populated, messages. More of each in a second than a training job has; the driver says what there was. A second
- * thread calls a node in bursts on the same CPU, so that some interrupts stop a call that is traced.
+ * Keeps a driver of an NPU busy by its nodes alone, until it is ended: waits for tasks of a stream that
+ * nobody submits to, copies, memory that is populated, messages. More of each in a second than a training job
+ * has; the driver reports what there was. A second thread calls a node in bursts on the same CPU, so that
+ * some interrupts stop a call that is traced.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -125,7 +125,10 @@ static void *sleeper(void *arg)
 
 static _Atomic uint32_t ball;
 
-/* Each holds the ball for a while, so that the other waits for longer than a call takes, on however many CPUs. */
+/*
+ * Each holds the ball for a while, so that the other waits for longer
+ * than a call takes, on however many CPUs.
+ */
 static void *player(void *arg)
 {
 	uint32_t me = (uint32_t)(uintptr_t)arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libacl_rt.so and libruntime.so with functions whose first block has no instruction that a kernel emulates. Each calls its first
- * argument, if it is given one.
+ * libacl_rt.so and libruntime.so with functions whose first block has no instruction that a kernel emulates.
+ * Each calls its first argument, if it is given one.
  */
 #if defined(__x86_64__)
 #define FUNCTION(name)                                                                                       \
@@ -19,4 +19,4 @@
 
 FUNCTION(aclrtQueryEventStatus); /* is polled */
 FUNCTION(aclrtSetDevice); /* is not */
-FUNCTION(rtKernelLaunch); /* of libruntime.so: no record of it while a call that says as much is open */
+FUNCTION(rtKernelLaunch); /* of libruntime.so: no record of it while a call that records as much is open */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * polls LIBRARY                      calls two functions of it as often as it can, until it is ended
- * polls LIBRARY inside LIBRUNTIME    from SIGUSR1 on a thread polls, while this one is in a call of the polled function until
+ * polls LIBRARY calls two functions of it as often as it can, until it is ended polls LIBRARY inside
+ * LIBRUNTIME from SIGUSR1 on a thread polls, while this one is in a call of the polled function until
  *                                    SIGUSR2; then it launches LAUNCHES kernels
- * polls LIBRARY later LIBRARY        polls; from SIGUSR1 on it calls the function of the other one, too, a few times a second
+ * polls LIBRARY later LIBRARY polls; from SIGUSR1 on it calls the function of
+ * the other one, too, a few times a second
  */
 #include <dlfcn.h>
 #include <pthread.h>

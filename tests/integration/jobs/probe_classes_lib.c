@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A libacl_rt.so whose functions begin each with another kind of instruction, so that each is probed in another way: emulated
- * (aclrtSetDevice), a nop of five bytes (aclrtSynchronizeDevice) and single-stepped (aclrtSynchronizeStream). step_here is of
- * the last kind, for probes at entry only. aclrtFree is emulated, too: each aclrtSetDevice wakes the collector. Each does nothing, and returns 0.
+ * A libacl_rt.so whose functions begin each with another kind of instruction, so that each is probed in
+ * another way: emulated (aclrtSetDevice), a nop of five bytes (aclrtSynchronizeDevice) and single-stepped
+ * (aclrtSynchronizeStream). step_here is of the last kind, for probes at entry only. aclrtFree is emulated,
+ * too: each aclrtSetDevice wakes the collector. Each does nothing, and returns 0.
  */
 #if defined(__x86_64__)
 #define EMULATED "push %rbx\nxor %eax, %eax\npop %rbx\nret\n"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A profiler in the job, as CANN's is: preloaded, it starts the task log when PROFILE_DIR/start.K appears (K = 0, 1, ...),
- * reads it as fast as it can into ONE buffer that it overwrites right after each read, and stops it when stop.K does. What
- * it read is in own.PID.K; what the driver answered, and how long the start took, without the time in which its thread
- * and the helper library's had no CPU, in log.PID. With PROFILE_SAMPLES it starts channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it,
- * PROFILE_PAUSE us after it has asked which channels there are. Of PROFILE_BESIDE it reads another log as well. With
+ * A profiler in the job, as CANN's is: preloaded, it starts the task log when PROFILE_DIR/start.K appears (K
+ * = 0, 1, ...), reads it as fast as it can into ONE buffer that it overwrites right after each read, and
+ * stops it when stop.K does. What it read is in own.PID.K; what the driver answered, and how long the start
+ * took, without the time in which its thread and the helper library's had no CPU, in log.PID. With
+ * PROFILE_SAMPLES it starts channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it, PROFILE_PAUSE us
+ * after it has queried the list of channels. Of PROFILE_BESIDE it reads another log as well. With
  * PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which ends it.
  */
 #include <dirent.h>
@@ -55,7 +56,7 @@ static double now(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
-#define HELPER "npuscope_agent\n" /* what comm says of its threads */
+#define HELPER "npuscope_agent\n" /* the comm of its threads */
 
 /* ms that the thread TID of this process could have run and had no CPU */
 static double thread_waited(const char *tid)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A job whose host time is known: it spins, waits for a lock that another thread holds, reads a file in small pieces, sleeps,
- * and shares one CPU with a rival. Prints "ready PID", waits for a line, works, prints facts as "NAME PID VALUE" and, for each of
- * its threads, "thread NAME TID CPU_NS VOLUNTARY INVOLUNTARY"; then it waits for another line, in case the capture is to end first. With `poll` it does nothing but spin on a CPU of its own.
+ * A job whose host time is known: it spins, waits for a lock that another thread holds, reads a file in small
+ * pieces, sleeps, and shares one CPU with a rival. Prints "ready PID", waits for a line, works, prints facts
+ * as "NAME PID VALUE" and, for each of its threads, "thread NAME TID CPU_NS VOLUNTARY INVOLUNTARY"; then it
+ * waits for another line, in case the capture is to end first. With `poll` it does nothing but spin on a CPU
+ * of its own.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -193,7 +195,7 @@ static void share_a_cpu(void)
 	sched_setaffinity(0, sizeof(old), &old);
 }
 
-/* Moves from CPU to CPU as often as it says, if there is more than one. */
+/* Moves from CPU to CPU as often as it reports, if there is more than one. */
 static void move(void)
 {
 	cpu_set_t old, one;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a container that may trace processes can do to one that appears in its pid namespace: looks for its program and its open
- * files as fast as it can, and prints what leads to the host. Argument: a file that the host has and the container has not.
+ * What a container that may trace processes can do to one that appears in its pid namespace: looks for its
+ * program and its open files as fast as it can, and prints what leads to the host. Argument: a file that the
+ * host has and the container has not.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Known call chains with known shares of time: work -> mostly -> burn three times as long as work -> seldom -> burn, and
- * naps in between. Waits for a line on stdin, works MILLISECONDS of CPU time, prints what it did by its own clocks. With a
- * LIBRARY it also calls lib_burn() of it, mapped after that line. With `linger` one thread sleeps on until the line `end`.
+ * Known call chains with known shares of time: work -> mostly -> burn three times as long as work -> seldom
+ * -> burn, and naps in between. Waits for a line on stdin, works MILLISECONDS of CPU time, prints what it did
+ * by its own clocks. With a LIBRARY it also calls lib_burn() of it, mapped after that line. With `linger` one
+ * thread sleeps on until the line `end`.
  */
 #include <dlfcn.h>
 #include <pthread.h>

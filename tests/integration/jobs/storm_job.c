@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes system calls as fast as it can: storm_job ROUNDS; or until SIGTERM without. Output does not depend on time. */
+/*
+ * Makes system calls as fast as it can: storm_job ROUNDS; or until SIGTERM
+ * without. Output does not depend on time.
+ */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

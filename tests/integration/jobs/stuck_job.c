@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * stuck_job LIBRARY FIFO: a job whose threads all wait for ever, each in another call. Prints "ready PID", waits for a line on
- * stdin, starts them, prints "thread NAME TID NS" for each (CLOCK_MONOTONIC before its last call), and "stuck" when all of them
- * sleep. LIBRARY is the libacl_rt.so of the tests, FIFO has no reader.
+ * stuck_job LIBRARY FIFO: a job whose threads all wait for ever, each in another call. Prints "ready PID",
+ * waits for a line on stdin, starts them, prints "thread NAME TID NS" for each (CLOCK_MONOTONIC before its
+ * last call), and "stuck" when all of them sleep. LIBRARY is the libacl_rt.so of the tests, FIFO has no
+ * reader.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ static void *symbol(void *lib, const char *name)
 	return f;
 }
 
-/* The last thing that a thread says. */
+/* The last line of a thread. */
 static void begin(const char *name)
 {
 	struct timespec ts;

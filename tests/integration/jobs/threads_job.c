@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* threads_job LIBRARY THREADS CALLS: as many threads, all alive at once, each calls aclrtSynchronizeDevice as often. */
+/*
+ * threads_job LIBRARY THREADS CALLS: as many threads, all alive at once, each
+ * calls aclrtSynchronizeDevice as often.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

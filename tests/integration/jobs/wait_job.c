@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A job that knows who waited for whom, what it read and wrote, and how its memory came. Prints "ready PID", waits for
- * a line on stdin, works, prints facts as "NAME PID VALUE". Arguments: a file to make, a character device to ask.
+ * A job that knows who waited for whom, what it read and wrote, and how its memory came. Prints
+ * "ready PID", waits for a line on stdin, works, prints facts as "NAME PID VALUE". Arguments: a
+ * file to make, a character device to query.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -58,7 +59,7 @@ static void check(int good, const char *what)
 	}
 }
 
-/* --- locks: the waiter asks for the mutex when the holder has it for certain --- */
+/* --- locks: the waiter requests the mutex when the holder has it for certain --- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
