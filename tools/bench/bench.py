@@ -250,73 +250,73 @@ def analyze_raw():
 TEXTS = {
     "launches": """## Launches of a job that its host limits
 
-What its probes take, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both
-of its phases, through libraries that do next to nothing, and between two launches it computes over 256 KB
-(`tools/bench/launches.c`). It runs all the time, while captures and bare uprobes come and go; every other 10 ms it
-launches through functions without probes instead, and is held against that. CPU time, medians; the range is that of
-the median, by bootstrap. Only probes of CANN are recorded (`--host-sys none`). Bare uprobes are the same ones,
-entries and returns, with a program that does nothing: what no tracer of this kind can go below. A trap of a virtual
-machine is dearer than a real processor's.""",
+Such a job loses the time that its probes take. It never waits: it launches each kernel as an aclnn operator with both
+phases, through libraries that do next to nothing, and between two launches it computes over 256 KB
+(`tools/bench/launches.c`). It runs all the time, with captures, with bare uprobes, and without; in every other 10 ms
+it launches through functions without probes instead, for comparison. CPU time, medians; the range is that of the
+median, by bootstrap. Only probes of CANN are recorded (`--host-sys none`). Bare uprobes are the same ones, entries
+and returns, with a program that does nothing: the lower limit for any tracer of this kind. A trap costs more in a
+virtual machine than on a real processor.""",
     "driver": """## Calls of the NPU's driver
 
-ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of
-computing, as a job that launches through the kernel makes them; medians of turns. No driver is there: what it does
-itself comes on top of both sides, so that with one the ratios are smaller. System calls are not recorded beside them.
+ioctls on a device node with the name of one of the driver's, as fast as possible, and one after every 20 us of
+computing, like a job that launches through the kernel; medians of turns. There is no driver: its own time would add
+to both values of a ratio, and make the ratios smaller. System calls are not recorded beside them.
 
 Launches through a driver are those of the simulated job through the mock driver (`tools/npusim/kmod`), in an emulated
-machine whose clock goes by its instructions: what they are counted in. Median of one capture each of 2 s; the dearer
-traps and memory of a real processor are not in them.""",
+machine whose clock advances by its instructions, so the unit is instructions. Median of one capture each of 2 s; they
+do not contain the higher cost of traps and memory of a real processor.""",
     "job": f"""## The job under tracers
 
-Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training
-job of one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not
-do the same: strace and perf trace see system calls only, ltrace and uftrace library calls only, bpftrace counts both
-and keeps no record.""",
+Absolute figures of a virtual machine mean little, since traps and wake-ups are expensive there. The job is the
+simulated training job of one rank, {STEPS} steps, median of {ROUNDS} rounds in turns; the time is the job's own. The
+tools do not do the same work: strace and perf trace record only system calls, ltrace and uftrace only library calls,
+bpftrace counts both and keeps no record.""",
     "start": f"""## Until recording begins
 
-From the start of the program until it records a process with one thread, median of {ROUNDS} rounds taken in turns;
-perf samples by cpu-clock. What probes cost is measured once per boot, beside the first capture: it does not wait for
+From the start of the program until it records a process with one thread, median of {ROUNDS} rounds in turns; perf
+samples by cpu-clock. Costs of probes are measured once per boot, beside the first capture, which does not wait for
 that.""",
-    "cost": f"""## Is it true what watching is told to cost?
+    "cost": f"""## Accuracy of the reported overhead
 
-A job that computes over 256 KB and calls one function at a time, whose first instruction is what the row says; every
-other 10 ms it calls one without a probe instead. It runs all the time, while {cost.PAIRS} captures of {cost.WINDOW:g}
-s come and go. The share is of the job's CPU time, measured by that of a call during each capture and in the pauses
-before and after it. A probed call is held against one without a probe 10 ms before: by CPU time of all between two
-calls, and, near it, by the time of the call and some 5 us of computing behind it where nothing interrupted them.
-Medians; the range is that of the median, by bootstrap. The job that is asleep in between sleeps before each call:
-what watches its system calls and switches is in the share, not in the call; it wakes to colder caches than costs are
-measured with, so that its calls are reported too low. Shares that the noise hides are left out.""",
-    "attach": f"""## Attaching and letting go
+A job computes over 256 KB and calls one function at a time, whose first instruction is that of the row; in every
+other 10 ms it calls one without a probe instead. It runs all the time, with and without {cost.PAIRS} captures of
+{cost.WINDOW:g} s. The share is of the job's CPU time, measured by the cost of a call during each capture and in the
+pauses before and after it. A probed call is compared with one without a probe 10 ms before: by the CPU time of
+everything between two calls, and, "near it", by the time of the call and some 5 us of computing behind it if nothing
+interrupted them. Medians; the range is that of the median, by bootstrap. The job that is asleep in between sleeps
+before each call. The cost of tracing its system calls and switches is in the share, not in the call. It wakes to
+colder caches than those of the cost measurement, so its calls are reported too low. Shares below the noise are left
+out. "told" means reported by npuscope.""",
+    "attach": f"""## Attaching and detaching
 
-A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the
-kernel: it waits until no CPU can be in a probe any more, once.""",
+A job with as many operators as probes, one library, best of {ROUNDS} rounds. "gone" means detached. The time at the
+end is that of the kernel: it waits once until no CPU can be in a probe any more.""",
     "osrt": f"""## The operating system under tracers
 
-Fixed work (`tools/bench/workload.c`): 300,000 system calls in a loop, 400,000 turns of four threads that fight for a
-mutex, 1.5 GB copied in blocks of 64 KB; median of {host.ROUNDS} rounds taken in turns, time of the program's own
-clock. `npuscope record` keeps a record of each long call and sums of the short ones, and every switch; with
-`--osrt-threshold 0` a record of every call.""",
+Fixed work (`tools/bench/workload.c`): 300,000 system calls in a loop, 400,000 turns of four threads that contend for
+a mutex, 1.5 GB copied in blocks of 64 KB; median of {host.ROUNDS} rounds in turns, by the program's own clock.
+`npuscope record` keeps a record of each long call, sums of the short ones, and every switch; with `--osrt-threshold
+0` a record of every call.""",
     "soak": f"""## A long capture
 
-{soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory looked
-at each second.""",
+{soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory is
+read each second.""",
     "device": """## Sampling devices
 
-One device at the default rates: CPU time of the thread that samples it, and in a row of its own CPU time of the
-process without rights that calls the driver's libraries. Most of that is the simulated device, which makes the
-samples.""",
+One device at the default rates: CPU time of the thread that samples it, and in a row of its own the CPU time of the
+process without privileges that calls the driver's libraries. Most of the latter is the simulated device, which
+produces the samples.""",
     "events": "## Events to disk",
     "sessions": "## Analysis of npuscope's sessions\n\nText and database.",
     "ingest": """## Task log
 
 CPU time of one core for the device's log of tasks: two records of 64 bytes each, in blocks of 256 KiB as the helper
-library hands them over, best of three rounds of a million tasks. The target is a million tasks a second and core.""",
+library delivers them, best of three rounds of a million tasks. The target is a million tasks a second and core.""",
     "raw": """## Analysis of CANN's raw data
 
-Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of
-wall time and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same
-size.
+Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of wall time
+and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same size.
 
 ![CPU time and memory over size](analyze.svg)""",
 }
