@@ -511,7 +511,8 @@ def session_sizes() -> None:
     for kind in (1, 2, 3):
         copy = copy_of(good_session())
         with open(copy / "events.nps", "ab") as file:
-            file.write(CHUNK.pack(MAGIC, VERSION, kind, len(list(chunks(good_session() / "events.nps"))), 2**32 - 1, 0, 0, 0))
+            file.write(CHUNK.pack(MAGIC, VERSION, kind, len(list(chunks(good_session() / "events.nps"))), 2**32 - 1, 0,
+                                  0, 0))
         outcome = survive("a chunk of 4 GB", copy, PARTIAL)
         assert len(outcome.results) == 2
 

@@ -547,7 +547,8 @@ def devices_of_everything(case: Case) -> None:
     job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "60")
     for options, devices in (((), set(range(8))), (("--sys-devices", "job"), {0}), (("--sys-devices", "3,5"), {3, 5})):
         # Task logs of jobs that other tests record beside this one stay theirs.
-        result = case.record("-a", "-d", "2s", "-o", case.path("out"), "--sys-hardware-mem", "--task-source", "host", "--export",
+        result = case.record("-a", "-d", "2s", "-o", case.path("out"), "--sys-hardware-mem", "--task-source", "host",
+                             "--export",
                              "none", *options, wait=False, env=host_environment(case)).result().expect(DONE, PARTIAL)
         assert set(sampler(result.session)) == devices, (options, sorted(sampler(result.session)))
     job.signal(15)

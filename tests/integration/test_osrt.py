@@ -276,10 +276,12 @@ def a_thread_executes(case: Case) -> None:
     run.signal(2)
     session = run.result().session
     open_at_end = [e.tid for e in slices(session, job.pid) if e.flags & 0x20]
-    assert open_at_end == [job.pid], f"threads at the end: {open_at_end}; {old} is none of them, the process is {job.pid}"
+    assert open_at_end == [job.pid], \
+        f"threads at the end: {open_at_end}; {old} is none of them, the process is {job.pid}"
     executed = next(e.start for e in session.of(PROC, job.pid) if e.what == EXEC)
     across = [e for e in slices(session, job.pid, job.pid) if e.start <= executed < e.start + e.dur]
-    assert len(across) == 1 and across[0].body.off, "the stretch in which it executed began before, with the thread's own number"
+    assert len(across) == 1 and across[0].body.off, \
+        "the stretch in which it executed began before, with the thread's own number"
 
 
 UNTIL = """

@@ -138,7 +138,8 @@ def ranks_and_the_whole_host(case: Case) -> None:
     need_root()
     job = case.sim_job("--ranks", 2)
     # Task logs of jobs that other tests record beside this one stay theirs.
-    run = case.record("-a", "-d", "2s", "-o", case.path("session"), "--host-sys", "cpu,mem,disk,network", "--task-source", "host")
+    run = case.record("-a", "-d", "2s", "-o", case.path("session"), "--host-sys", "cpu,mem,disk,network",
+                      "--task-source", "host")
     result = run.result(90).expect(DONE, PARTIAL)
     job.kill()
     session = result.session.path

@@ -161,7 +161,9 @@ static void causes_of_what_is_missing(void **state)
 		{ "{}", 0, 0, 7, REGISTERED "; " LOST, "" },
 		{ "{" GIVEN_UP, 0, 3, 0, REGISTERED "; names of kernels were given up (--max-overhead)",
 		  "their records were given up (--max-overhead)" },
-		/* Nothing comes before a job that npuscope starts, or before a process that the job starts. */
+		/*
+		 * Nothing comes before a job that npuscope starts, or before a process that the job starts.
+		 */
 		{ STARTED "}", 0, 3, 0, "what registered them was not probed yet, or not by npuscope", "" },
 		{ STARTED "}", 0, 3, 7, LOST, LOST },
 		{ STARTED "," GIVEN_UP, 0, 3, 0, "names of kernels were given up (--max-overhead)",

@@ -59,7 +59,8 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     known = submissions.Learnt(truth.get("sqe", []), sent, begin)
     traced = how["tasks"] == "tracepoint"
     wanted = [line for line in within("sqe", 6, 7) if not traced or known.queue(line[0], line[2], line[6])]
-    missing = _missing([((*line[:4], None if traced and line[5] == FFTS else line[4]), line[6], line[7]) for line in wanted],
+    missing = _missing([((*line[:4], None if traced and line[5] == FFTS else line[4]), line[6], line[7])
+                        for line in wanted],
                        [((*on_queue(e), e.body.stream, None if traced and e.body.type & 0x3F == FFTS else e.body.task),
                          e.start, e.end) for e in seen[DRIVER_TASK]], inside=True)
     wrong = [f"{missing} of {len(wanted)} SQEs"] if missing or (mode == "uio_d") != (not wanted) else []

@@ -260,7 +260,8 @@ def _of_strange(place: Path, session: Path) -> Verdict:
     kinds = {event.kind for event in driver_events.events(session)}
     said = (place / "messages").read_text(encoding="utf-8").count("is not known")
     if driver_events.DRIVER_TASK in kinds or driver_events.DRIVER not in kinds or said != 1:
-        return Verdict(False, f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
+        return Verdict(False,
+                       f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
     return Verdict(True, "its version is not known: calls alone, and a line")
 
 
