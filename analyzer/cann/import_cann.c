@@ -46,7 +46,7 @@ void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *m)
 	nps_vec__init(&capture->host_tasks, tmpfd, sizeof(struct nps_host_task));
 	nps_vec__init(&capture->kernels, tmpfd, sizeof(struct nps_kernel_info));
 	nps_vec__init(&capture->parts, tmpfd, sizeof(struct nps_part_info));
-	nps_vec__init(&capture->collectives, tmpfd, sizeof(struct nps_collective));
+	nps_vec__init(&capture->collectives, tmpfd, sizeof(struct nps_host_collective));
 	nps_vec__init(&capture->runs, tmpfd, sizeof(struct nps_cann_run));
 	nps_vec__init(&capture->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
 	nps_vec__init(&capture->block_runs, tmpfd, sizeof(struct nps_block_run));

@@ -23,15 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOT_TOLD 65534 /* `N/A` of the HCCL enums */
-
-/* Number of a column of a table of the model. */
 struct fill {
 	struct nps_model *m;
 	struct nps_recording *rec;
 	struct nps_proc *proc;
 	const struct nps_task *tasks; /* of the process, by start */
-	struct nps_vec comm_id; /* uint32_t: row of proc->comms -> its id, 0 none */
 	struct nps_map irq_names; /* (what, number) -> text */
 	struct nps_map planes; /* (group, device, stream) -> plane */
 	struct nps_map nplanes; /* (group, device) -> planes */
@@ -112,15 +108,10 @@ static int sort_proc(struct nps_proc *proc)
 
 /* --- device ------------------------------------------------------------------------------------------ */
 
-static const struct nps_comm_op *comm_op(const struct fill *f, uint32_t row)
-{
-	return &NPS_AT(&f->proc->comms, struct nps_comm_op, row);
-}
-
 /* The lane of a collective's task: each stream that a group uses on a device is a plane. */
-static uint32_t plane_of(struct fill *f, const struct nps_comm_op *op, const struct nps_task *task)
+static uint32_t plane_of(struct fill *f, const struct nps_collective *run, const struct nps_task *task)
 {
-	uint64_t group = (uint64_t)op->group << 32 | op->device, key = nps_hash2(group, task->stream);
+	uint64_t group = (uint64_t)run->group << 32 | run->device, key = nps_hash2(group, task->stream);
 	uint32_t plane = nps_map__get(&f->planes, key), n;
 
 	if (plane != NPS_NONE)
@@ -134,24 +125,24 @@ static uint32_t plane_of(struct fill *f, const struct nps_comm_op *op, const str
 
 static void collective_task(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
-	const struct nps_comm_op *op = comm_op(f, task->comm);
-	uint32_t plane = plane_of(f, op, task), type = text(f, nps_comm_task_type(task));
-	struct nps_comm_task_table *t = &f->m->comm_task;
-	size_t row;
+	const struct nps_collective *run = &NPS_AT(&f->proc->comms, struct nps_comm_op, task->comm).run;
+	struct nps_comm_task_row row = { .task = task_row,
+					 .type = text(f, nps_comm_task_type(task)),
+					 .plane = plane_of(f, run, task),
+					 .notify = NPS_NO_NOTIFY,
+					 .rdma_type = NPS_HCCL_NOT_KNOWN,
+					 .src = NPS_NO_ID,
+					 .dst = NPS_NO_ID,
+					 .transport = NPS_HCCL_NOT_KNOWN,
+					 .size = -1,
+					 .dtype = NPS_HCCL_NOT_KNOWN,
+					 .link = NPS_HCCL_NOT_KNOWN,
+					 .op = task->comm,
+					 .bandwidth = NPS_NAN,
+					 .estimate = NPS_NAN };
 
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->name[row] = op->name;
-	t->type[row] = type;
-	t->plane[row] = plane;
-	t->group[row] = op->group;
-	t->notify[row] = NPS_NO_NOTIFY;
-	t->src[row] = t->dst[row] = NPS_NO_ID;
-	t->rdma_type[row] = t->transport[row] = t->dtype[row] = t->link[row] = NOT_TOLD;
-	t->size[row] = -1;
-	t->op[row] = NPS_AT(&f->comm_id, uint32_t, task->comm);
-	t->bandwidth[row] = t->estimate[row] = NPS_NAN;
+	if (!f->err)
+		f->err = nps_comm_task_table__add(&f->m->comm_task, &row);
 }
 
 static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
@@ -377,51 +368,6 @@ static void all_counters(struct fill *f)
 			nps_model__lost(f->m, log->uncounted,
 					"counters of kernels, between others that have theirs");
 	}
-}
-
-static void one_collective(struct fill *f, uint32_t comm)
-{
-	const struct nps_comm_op *op = comm_op(f, comm);
-	struct nps_comm_op_table *t = &f->m->comm_op;
-	size_t row;
-
-	if (!add(f, &t->t, &row))
-		return;
-	t->name[row] = op->name;
-	t->start[row] = real(f, op->start);
-	t->end[row] = real(f, op->end);
-	t->connection[row] = op->conn;
-	t->group[row] = op->group;
-	t->id[row] = row + 1;
-	t->dtype[row] = op->dtype;
-	t->algorithm[row] = NPS_NONE;
-	t->count[row] = op->count > INT64_MAX ? NPS_NULL : (int64_t)op->count;
-	t->relay[row] = t->retry[row] = NPS_NULL; /* decided inside HCCL */
-	t->type[row] = op->type;
-	t->device[row] = op->device;
-	t->ranks[row] = op->ranks == NPS_NONE ? NPS_NULL : op->ranks;
-	t->model[row] = NPS_NO_ID;
-	t->tasks[row] = op->tasks;
-	t->measured[row] = op->measured;
-	t->step[row] = op->step;
-	NPS_AT(&f->comm_id, uint32_t, comm) = row + 1;
-}
-
-/* Collectives of which tasks were seen, by start. */
-static void collectives(struct fill *f)
-{
-	size_t n = f->proc->comms.len, kept = 0;
-	struct nps_key *keys = calloc(2 * n + 1, sizeof(*keys));
-
-	f->err = keys ? nps_vec__resize(&f->comm_id, n) : -ENOMEM;
-	for (size_t i = 0; !f->err && i < n; i++)
-		if (comm_op(f, i)->tasks)
-			keys[kept++] = (struct nps_key){ .key = comm_op(f, i)->start, .row = i };
-	if (!f->err)
-		nps_sort_keys(keys, keys + kept, kept);
-	for (size_t i = 0; !f->err && i < kept; i++)
-		one_collective(f, keys[i].row);
-	free(keys);
 }
 
 /* --- host -------------------------------------------------------------------------------------------- */
@@ -699,9 +645,9 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	struct nps_proc *proc = &rec->procs[proc_row];
 	struct fill f = { .m = model, .rec = rec, .proc = proc };
 	uint32_t device = proc->devices ? __builtin_ctzll(proc->devices) : 0;
+	uint64_t unseen;
 
 	memset(f.texts, 0xff, sizeof(f.texts));
-	nps_vec__init(&f.comm_id, model->tmpfd, sizeof(uint32_t));
 	f.tasks = proc->tasks ? (struct nps_task *)rec->tasks.data + proc->first_task : NULL;
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_TORCH;
@@ -713,9 +659,9 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	asked(&f);
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	f.err = sort_proc(proc);
-	if (!f.err)
-		collectives(&f);
 	tasks(&f);
+	if (!f.err)
+		f.err = nps_collectives__fill(model, &proc->comms, rec->begin_real - rec->begin, &unseen);
 	blocks(&f);
 	calls(&f);
 	if (!f.err)
@@ -747,7 +693,6 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 		window(&f);
 	if (!f.err)
 		f.err = nps_import__process_info(model, rec, proc_row);
-	nps_vec__free(&f.comm_id);
 	nps_map__free(&f.irq_names);
 	nps_map__free(&f.planes);
 	nps_map__free(&f.nplanes);

@@ -9,17 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-uint64_t nps_group_hash(const char *name)
-{
-	uint32_t h29 = 0, h131 = 0;
-
-	for (; *name; name++) {
-		h29 = h29 * 29 + (unsigned char)*name;
-		h131 = h131 * 131 + (unsigned char)*name;
-	}
-	return (uint64_t)h29 << 32 | h131;
-}
-
 uint64_t nps_names__key(uint32_t proc, uint64_t handle)
 {
 	return nps_hash2(handle, proc);

@@ -60,10 +60,4 @@ uint32_t nps_names__kernel(struct nps_names *names, uint32_t proc, uint64_t hand
 
 void nps_names__free(struct nps_names *names);
 
-/*
- * Hash of a communication group's name, as the vendor prints it: two polynomial hashes with the
- * primes 29 and 131, (h29 << 32) | h131 (outputs 0.3).
- */
-uint64_t nps_group_hash(const char *name);
-
 #endif

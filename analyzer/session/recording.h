@@ -11,6 +11,7 @@
 #include "session/host_samples.h"
 #include "session/npu_files.h"
 #include "cann/capture.h"
+#include "import/common/collectives.h"
 #include "clock/map.h"
 #include "base/string_table.h"
 #include "base/vec.h"
@@ -115,19 +116,10 @@ struct nps_task {
 #define NPS_CORE_MIX_AIC (64 + 6)
 #define NPS_CORE_MIX_AIV (64 + 7)
 
-/* A collective: one Hccl call that queued tasks. */
+/* A Hccl call that queued tasks. */
 struct nps_comm_op {
-	uint64_t start, end; /* of its tasks */
-	uint64_t call_start;
-	uint64_t count; /* elements; UINT64_MAX: the call has none or it could not be read */
-	uint32_t tid;
+	struct nps_collective run; /* times: CLOCK_MONOTONIC */
 	uint32_t node, launch; /* its CANN rows */
-	uint32_t name, type, group;
-	uint32_t ranks; /* communicator size, NPS_NONE unknown */
-	uint32_t conn, step;
-	uint32_t tasks, measured;
-	uint16_t device;
-	uint16_t dtype; /* HcclDataType; 65534 not told, 65535 none of them */
 };
 
 struct nps_step {
@@ -242,7 +234,7 @@ struct nps_proc {
 	const struct cJSON *json; /* its entry in session.json, NULL if none */
 	struct nps_vec cann; /* struct nps_cann */
 	struct nps_vec cann_order; /* uint32_t: rows by start */
-	struct nps_vec comms; /* struct nps_comm_op by call_start */
+	struct nps_vec comms; /* struct nps_comm_op */
 	struct nps_vec steps; /* struct nps_step */
 	struct nps_vec os_calls; /* struct nps_os_call */
 	struct nps_vec os_sums; /* struct nps_os_sum */
