@@ -78,7 +78,7 @@ USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BPF_BUILD)/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
-ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c analyzer/*/*/*.c)
+ANALYZER_SRC := $(sort $(wildcard analyzer/*.c analyzer/*/*.c analyzer/*/*/*.c))
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
 JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/collectives.h"
 
+#include "import/common/group_hash.h"
+
 #include <errno.h>
 
 #define INVALID 65535

@@ -4,6 +4,7 @@
 #include "derive/host_sums.h"
 #include "derive/index.h"
 #include "derive/waits.h"
+#include "model/call_class.h"
 
 #include <errno.h>
 #include <inttypes.h>

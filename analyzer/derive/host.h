@@ -38,14 +38,6 @@ enum nps_host_part {
 	NPS_HOST_PARTS
 };
 
-enum nps_os_call_class { NPS_OS_OTHER = 1, NPS_OS_IO, NPS_OS_LOCK };
-
-/* What a system call is for, by its name. */
-enum nps_os_call_class nps_os_call_class(const char *name);
-
-/* Whether a CANN call returns only when the device has done something. */
-bool nps_is_device_wait(const char *name);
-
 /*
  * Fills host_breakdown, step by step and thread by thread, of the threads that launch work and of the main thread, or, where
  * nothing is launched, of all. Nothing without `run`. 0 or negative errno.
@@ -54,9 +46,6 @@ int nps_derive__host(struct nps_model *model);
 
 /* The parts of a row of host_breakdown, ns; interrupts that were not recorded are 0. */
 void nps_host_breakdown__parts(const struct nps_model *model, size_t row, uint64_t parts[NPS_HOST_PARTS]);
-
-/* A row of os_thread for thread GTID, of whose scheduling nothing is known. 0 or negative errno. */
-int nps_os_thread__add(struct nps_model *model, uint64_t gtid, uint32_t name, size_t *row);
 
 /* Fills what os_thread says of scheduling, with rows for threads that have none. 0 or negative errno. */
 int nps_derive__threads(struct nps_model *model);

@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "derive/host.h"
+#include "model/call_class.h"
 
 struct nps_host_sums {
 	uint64_t end; /* of the sums at hand, 0: there are none */

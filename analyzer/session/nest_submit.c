@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Submissions: what each SQE is, and which call and collective it belongs to. */
 #include "session/nest_walk.h"
+
+#include "import/common/group_hash.h"
 #include "session/sqe_types.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/os_calls.h"
 
-#include "derive/host.h"
+#include "model/os_thread.h"
 #include "session/session_reader.h"
 #include "session/syscall_names.h"
 

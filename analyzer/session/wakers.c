@@ -2,7 +2,7 @@
 #include "session/wakers.h"
 
 #include "base/map.h"
-#include "derive/host.h"
+#include "model/call_class.h"
 
 #include <errno.h>
 #include <string.h>

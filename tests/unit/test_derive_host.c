@@ -12,6 +12,8 @@
 
 #include "derive/host.h"
 #include "derive/waits.h"
+#include "model/call_class.h"
+#include "model/os_thread.h"
 
 #define PID 100
 #define BASE 1000000ULL

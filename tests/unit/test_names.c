@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
+#include "import/common/group_hash.h"
 #include "launches.h"
 #include "schema/tables.h"
 

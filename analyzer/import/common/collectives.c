@@ -13,17 +13,6 @@ struct row_key {
 	struct nps_sort_key key; /* high: time, low: row */
 };
 
-uint64_t nps_group_hash(const char *name)
-{
-	uint32_t h29 = 0, h131 = 0;
-
-	for (; *name; name++) {
-		h29 = h29 * 29 + (unsigned char)*name;
-		h131 = h131 * 131 + (unsigned char)*name;
-	}
-	return (uint64_t)h29 << 32 | h131;
-}
-
 static struct nps_collective *collective_at(const struct nps_vec *rows, size_t i)
 {
 	return (struct nps_collective *)((char *)rows->data + i * rows->elem);

@@ -16,7 +16,7 @@ struct nps_collective {
 	uint64_t start, end; /* of its tasks, ns; start 0: no task was seen */
 	uint64_t count; /* elements, UINT64_MAX unknown */
 	uint64_t numbered_with; /* calls with the same value are numbered together: the group on its device */
-	uint64_t hash; /* of the group's name, nps_group_hash(); 0 unknown */
+	uint64_t hash; /* of the group's name (group_hash.h); 0 unknown */
 	uint32_t type; /* text: hcom_allReduce_ */
 	uint32_t group, algorithm; /* texts, NPS_NONE unknown */
 	uint32_t name; /* text, NPS_NONE: not named yet */
@@ -52,11 +52,5 @@ int nps_collectives__number(struct nps_vec *calls, struct nps_strings *strings);
  * UNSEEN: how many had no task, which get no row. 0 or negative errno.
  */
 int nps_collectives__fill(struct nps_model *model, struct nps_vec *runs, uint64_t shift, uint64_t *unseen);
-
-/*
- * Hash of a communication group's name, as the vendor prints it: two polynomial hashes with the
- * primes 29 and 131, (h29 << 32) | h131 (outputs 0.3).
- */
-uint64_t nps_group_hash(const char *name);
 
 #endif

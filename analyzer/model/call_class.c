@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What calls are for, by their names. */
-#include "derive/host.h"
+#include "model/call_class.h"
+
+#include "base/util.h"
 
 #include <string.h>
 
