@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import_process.h"
 
-#include "cann/pmu.h"
+#include "cann/kernel_rows.h"
 #include "session/device_counters.h"
 #include "session/import_driver.h"
 #include "session/irq_names.h"
@@ -147,38 +147,30 @@ static void collective_task(struct fill *f, const struct nps_task *task, uint32_
 
 static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
-	struct nps_compute_table *t = &f->m->compute;
-	struct nps_tensor_texts texts = { NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE };
-	size_t row;
+	struct nps_compute_row row = { .task = task_row,
+				       .name = task->name,
+				       .core = f->texts[task->core][0],
+				       .type = task->type,
+				       .blocks = task->blocks,
+				       .attributes = NPS_NONE,
+				       .state = NPS_NONE,
+				       .hf32 = NPS_NONE,
+				       .grid = NPS_NONE,
+				       .block_dim = NPS_NONE };
 
-	if (task->operands != NPS_NONE && !f->err)
-		f->err = nps_tensors__texts(&f->rec->tensors, task->operands, &texts);
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->name[row] = task->name;
-	t->core[row] = f->texts[task->core][0];
-	t->type[row] = task->type;
-	t->blocks[row] = task->blocks;
-	t->input_formats[row] = texts.input_formats;
-	t->input_types[row] = texts.input_types;
-	t->input_shapes[row] = texts.input_shapes;
-	t->output_formats[row] = texts.output_formats;
-	t->output_types[row] = texts.output_types;
-	t->output_shapes[row] = texts.output_shapes;
-	t->attributes[row] = t->state[row] = t->hf32[row] = t->grid[row] = t->block_dim[row] = NPS_NONE;
+	if (!f->err)
+		f->err = nps_kernel__add(f->m, &f->rec->tensors, task->operands, &row);
 }
 
 static void copy(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
-	struct nps_memcpy_table *t = &f->m->memcpy;
-	size_t row;
+	struct nps_memcpy_row row = { .task = task_row,
+				      .size = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX)
+							 : NPS_NULL,
+				      .operation = task->memcpy_op == 255 ? 65535 : task->memcpy_op };
 
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->size[row] = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX) : NPS_NULL;
-	t->operation[row] = task->memcpy_op == 255 ? 65535 : task->memcpy_op;
+	if (!f->err)
+		f->err = nps_memcpy_table__add(&f->m->memcpy, &row);
 }
 
 static uint64_t bound(const struct fill *f, uint64_t mono)
@@ -189,42 +181,27 @@ static uint64_t bound(const struct fill *f, uint64_t mono)
 static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	const struct nps_bounds *b = &NPS_AT(&f->rec->bounds, struct nps_bounds, task->bounds);
-	struct nps_bounds_table *t = &f->m->bounds;
-	size_t row;
+	struct nps_bounds_row row = { .task = task_row,
+				      .start_low = bound(f, b->start_low),
+				      .start_high = bound(f, b->start_high),
+				      .end_low = bound(f, b->end_low),
+				      .end_high = bound(f, b->end_high) };
 
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->start_low[row] = bound(f, b->start_low);
-	t->start_high[row] = bound(f, b->start_high);
-	t->end_low[row] = bound(f, b->end_low);
-	t->end_high[row] = bound(f, b->end_high);
+	if (!f->err)
+		f->err = nps_bounds_table__add(&f->m->bounds, &row);
 }
 
 /* Of each device they are in the order of their starts, of several in none. */
 static void blocks(struct fill *f)
 {
-	struct nps_block_table *t = &f->m->block;
-	size_t row;
-
-	for (size_t i = 0; i < f->rec->blocks.len; i++) {
+	for (size_t i = 0; !f->err && i < f->rec->blocks.len; i++) {
 		const struct nps_task_block *block = &NPS_AT(&f->rec->blocks, struct nps_task_block, i);
 
-		if (&f->rec->procs[block->proc] != f->proc)
-			continue;
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, block->run.start);
-		t->end[row] = real(f, block->run.end);
-		t->device[row] = block->run.device;
-		t->stream[row] = block->run.stream;
-		t->task[row] = block->run.task;
-		t->block[row] = block->run.block;
-		t->vector[row] = block->run.vector;
-		t->core[row] = block->run.core;
+		if (&f->rec->procs[block->proc] == f->proc)
+			f->err = nps_block__add(f->m, &block->run, real(f, 0));
 	}
 	if (!f->err)
-		f->err = nps_table__order(&t->t, NPS_ORDINAL(block, start));
+		f->err = nps_table__order(&f->m->block.t, NPS_ORDINAL(block, start));
 }
 
 static uint8_t class_of(const struct nps_task *task)
@@ -267,59 +244,40 @@ static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
 	return *plan;
 }
 
-/* The counters of a task while the cores of its device ran at MHZ, 0 unknown. */
-static void counters(struct fill *f, const struct nps_task *task, uint32_t task_row, double mhz)
-{
-	const struct nps_run_pmu *pmu = &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu);
-	const struct nps_pmu_plan *plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
-	struct nps_pmu_table *t = &f->m->pmu;
-	double values[NPS_PMU_MOST];
-	size_t row;
-
-	if (!plan)
-		return;
-	/* How many blocks the other kind of cores had is not told but by their records. */
-	nps_pmu__compute(plan, pmu, task->blocks, 0, mhz, values);
-	for (unsigned int i = 0; i < plan->n && add(f, &t->t, &row); i++) {
-		t->task[row] = task_row;
-		t->name[row] = plan->columns[i].name;
-		t->value[row] = values[i];
-	}
-}
-
 static void one_task(struct fill *f, const struct nps_task *task)
 {
 	const uint32_t *texts = type_texts(f, task);
-	struct nps_task_table *t = &f->m->task;
+	uint32_t hw = texts[0], host = texts[1], row = f->m->task.t.len;
 	uint8_t class = class_of(task);
-	uint32_t hw = texts[0], host = texts[1];
-	size_t row;
 
 	if (task->kind == NPS_TASK_MEMCPY) { /* a copy engine is named by what it does */
 		hw = text(f, nps_task_type(task));
 		host = text(f, "MEMCPY_ASYNC");
 	}
-	if (!add(f, &t->t, &row))
+	if (f->err)
 		return;
-	t->start[row] = real(f, task->start);
-	t->end[row] = real(f, task->end);
-	t->device[row] = task->device;
-	t->connection[row] = task->conn;
-	t->id[row] = row;
-	t->pid[row] = f->proc->pid;
-	t->type[row] = host;
-	t->context[row] = task->context;
-	t->stream[row] = task->stream;
-	t->task[row] = task->task;
-	t->model[row] = NPS_NO_ID;
-	t->batch[row] = task->batch;
-	t->name[row] = task->name;
-	t->kernel[row] = task->function;
-	t->hw_type[row] = hw;
-	t->submit[row] = task->submit ? real(f, task->submit) : 0;
-	t->step[row] = task->step;
-	t->class[row] = class;
-	t->source[row] = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG : NPS_TIME_HOST_BOUNDS;
+	f->err = nps_task_table__add(
+		&f->m->task,
+		&(struct nps_task_row){ .start = real(f, task->start),
+					.end = real(f, task->end),
+					.device = task->device,
+					.connection = task->conn,
+					.id = row,
+					.pid = f->proc->pid,
+					.type = host,
+					.context = task->context,
+					.stream = task->stream,
+					.task = task->task,
+					.model = NPS_NO_ID,
+					.batch = task->batch,
+					.name = task->name,
+					.kernel = task->function,
+					.hw_type = hw,
+					.submit = task->submit ? real(f, task->submit) : 0,
+					.step = task->step,
+					.class = class,
+					.source = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG
+									   : NPS_TIME_HOST_BOUNDS });
 	if (class == NPS_CLASS_COMM)
 		collective_task(f, task, row);
 	else if (class == NPS_CLASS_COMPUTE)
@@ -345,21 +303,24 @@ static void tasks(struct fill *f)
  */
 static void all_counters(struct fill *f)
 {
-	const struct nps_frequency_table *t = &f->m->frequency;
 	bool known = !nps_proc__in_container(f->proc); /* there a task's device may not be the sampled one */
-	double mhz[NPS_MAX_DEVICES] = { 0 };
-	size_t at = 0;
+	struct nps_core_clock clock = { 0 };
 
 	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
 		const struct nps_task *task = &f->tasks[i];
+		const struct nps_pmu_plan *plan;
+		double mhz = known ? nps_core_clock__at(&clock, f->m, task->device, f->m->task.start[i]) : 0;
 
-		for (; known && at < t->t.len && t->timestamp[at] <= f->m->task.start[i]; at++)
-			if (t->device[at] < NPS_MAX_DEVICES)
-				mhz[t->device[at]] = t->mhz[at];
-		if (task->pmu != NPS_NONE && f->m->task.class[i] == NPS_CLASS_COMPUTE)
-			counters(f, task, i, mhz[task->device % NPS_MAX_DEVICES]);
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_vec__cool(&f->rec->tasks);
+		if (task->pmu == NPS_NONE || f->m->task.class[i] != NPS_CLASS_COMPUTE)
+			continue;
+		plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
+		/* How many blocks the other kind of cores had only their records say. */
+		if (plan)
+			f->err = nps_pmu__add(f->m, i, plan,
+					      &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu),
+					      task->blocks, 0, mhz);
 	}
 	for (size_t i = 0; i < f->rec->logs.len; i++) {
 		const struct nps_device_log *log = &NPS_AT(&f->rec->logs, struct nps_device_log, i);
