@@ -339,24 +339,20 @@ static void calls(struct fill *f)
 					  [NPS_LAYER_COMM] = NPS_API_COMM,
 					  [NPS_LAYER_NODE] = NPS_API_NODE,
 					  [NPS_LAYER_ACL] = NPS_API_ACL };
-	struct nps_api_table *t = &f->m->api;
 
 	for (size_t i = 0; !f->err && i < f->proc->cann_order.len; i++) {
 		const struct nps_cann *call =
 			&NPS_AT(&f->proc->cann, struct nps_cann, NPS_AT(&f->proc->cann_order, uint32_t, i));
-		size_t row;
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, call->start);
-		t->end[row] = real(f, call->end);
-		t->type[row] = types[call->level];
-		t->gtid[row] = gtid(f, call->tid);
-		t->connection[row] = call->conn;
-		t->name[row] = call->name;
-		t->item[row] = call->item;
-		t->mode[row] = NPS_NONE;
-		t->ending[row] = call->ending;
+		f->err = nps_api_table__add(&f->m->api, &(struct nps_api_row){ .start = real(f, call->start),
+									       .end = real(f, call->end),
+									       .type = types[call->level],
+									       .gtid = gtid(f, call->tid),
+									       .connection = call->conn,
+									       .name = call->name,
+									       .item = call->item,
+									       .mode = NPS_NONE,
+									       .ending = call->ending });
 	}
 }
 
@@ -430,62 +426,55 @@ static void interrupts(struct fill *f)
 
 static void steps(struct fill *f)
 {
-	struct nps_step_table *t = &f->m->step;
-
 	for (size_t i = 0; !f->err && i < f->proc->steps.len; i++) {
 		const struct nps_step *step = &NPS_AT(&f->proc->steps, struct nps_step, i);
-		size_t row;
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->id[row] = (int64_t)step->number;
-		t->start[row] = real(f, step->start);
-		t->end[row] = real(f, step->end);
+		f->err = nps_step_table__add(&f->m->step,
+					     &(struct nps_step_row){ .id = (int64_t)step->number,
+								     .start = real(f, step->start),
+								     .end = real(f, step->end) });
 	}
 }
 
 static void marks(struct fill *f)
 {
-	struct nps_mstx_table *t = &f->m->mstx;
-	size_t row;
-
 	for (size_t i = 0; !f->err && i < f->proc->marks.len; i++) {
 		const struct nps_mstx_mark *mark = &NPS_AT(&f->proc->marks, struct nps_mstx_mark, i);
 
 		if (!mark->end)
 			continue; /* it outlives the capture, as calls can */
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, mark->start);
-		t->end[row] = real(f, mark->end);
-		t->type[row] = mark->type;
-		t->range[row] = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID);
-		t->message[row] = mark->message;
-		t->gtid[row] = gtid(f, mark->tid);
-		t->end_gtid[row] = gtid(f, mark->end_tid);
-		t->domain[row] = mark->domain_name;
-		t->connection[row] = NPS_NO_ID;
+		f->err = nps_mstx_table__add(
+			&f->m->mstx,
+			&(struct nps_mstx_row){ .start = real(f, mark->start),
+						.end = real(f, mark->end),
+						.type = mark->type,
+						.range = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID),
+						.message = mark->message,
+						.gtid = gtid(f, mark->tid),
+						.end_gtid = gtid(f, mark->end_tid),
+						.domain = mark->domain_name,
+						.connection = NPS_NO_ID });
 	}
 }
 
 static void memory(struct fill *f)
 {
 	uint32_t kinds[] = { text(f, "device"), text(f, "host") };
-	struct nps_job_memory_table *t = &f->m->job_memory;
-	size_t row;
 
-	for (size_t i = 0; i < f->proc->memory.len; i++) {
+	for (size_t i = 0; !f->err && i < f->proc->memory.len; i++) {
 		const struct nps_memory_total *total = &NPS_AT(&f->proc->memory, struct nps_memory_total, i);
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->timestamp[row] = real(f, total->time);
-		t->device[row] = total->device == UINT16_MAX ? NPS_NO_ID : total->device;
-		t->kind[row] = kinds[total->kind];
-		t->delta[row] = total->delta;
-		t->allocated[row] = total->bytes;
-		t->blocks[row] = total->blocks;
-		t->unknown_frees[row] = (int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX);
+		f->err = nps_job_memory_table__add(
+			&f->m->job_memory,
+			&(struct nps_job_memory_row){
+				.timestamp = real(f, total->time),
+				.device = total->device == UINT16_MAX ? NPS_NO_ID : total->device,
+				.kind = kinds[total->kind],
+				.delta = total->delta,
+				.allocated = total->bytes,
+				.blocks = total->blocks,
+				.unknown_frees =
+					(int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX) });
 	}
 }
 
@@ -505,22 +494,16 @@ static void clocks(struct fill *f)
 
 static void devices(struct fill *f)
 {
-	struct nps_device_table *t = &f->m->device;
-
 	for (unsigned int d = 0; !f->err && d < NPS_MAX_DEVICES; d++) {
 		bool used = f->proc->devices >> d & 1;
 		const char *chip = used && f->rec->devices[d].chip ? f->rec->devices[d].chip : "UNKNOWN";
-		uint32_t name;
-		size_t row;
+		struct nps_device_row row = { .id = used ? (int64_t)d : -1, .rank = f->m->rank };
 
 		if (!used && (d || f->proc->devices))
 			continue;
-		name = text(f, chip);
-		if (!add(f, &t->t, &row))
-			return;
-		t->id[row] = used ? (int64_t)d : -1;
-		t->chip[row] = name;
-		t->rank[row] = f->m->rank;
+		row.chip = text(f, chip);
+		if (!f->err)
+			f->err = nps_device_table__add(&f->m->device, &row);
 	}
 }
 
