@@ -139,23 +139,12 @@ int nps_collectives__part(struct nps_collectives *c, uint32_t task, const struct
 	struct nps_model *m = capture->model;
 	struct nps_part_info *part = &NPS_AT(&capture->parts, struct nps_part_info, host->part);
 	uint64_t start = m->task.start[task], end = m->task.end[task];
-	struct nps_comm_task_row row = { .task = task,
-					 .type = m->na,
-					 .plane = NPS_NO_ID,
-					 .rdma_type = NPS_HCCL_NOT_KNOWN,
-					 .src = NPS_NO_ID,
-					 .dst = NPS_NO_ID,
-					 .transport = NPS_HCCL_NOT_KNOWN,
-					 .size = -1,
-					 .dtype = NPS_HCCL_NOT_KNOWN,
-					 .link = NPS_HCCL_NOT_KNOWN,
-					 .master = part->master,
-					 .bandwidth = NPS_NAN,
-					 .estimate = NPS_NAN };
+	struct nps_comm_task_row row = nps_comm_task__unknown(m, task);
 	int err = assign(c, task, host, part, &row.op);
 
 	if (err)
 		return err;
+	row.master = part->master;
 	if (part->known) {
 		row.type = part->name;
 		row.plane = part->plane;

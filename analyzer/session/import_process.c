@@ -126,21 +126,12 @@ static uint32_t plane_of(struct fill *f, const struct nps_collective *run, const
 static void collective_task(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	const struct nps_collective *run = &NPS_AT(&f->proc->comms, struct nps_comm_op, task->comm).run;
-	struct nps_comm_task_row row = { .task = task_row,
-					 .type = text(f, nps_comm_task_type(task)),
-					 .plane = plane_of(f, run, task),
-					 .notify = NPS_NO_NOTIFY,
-					 .rdma_type = NPS_HCCL_NOT_KNOWN,
-					 .src = NPS_NO_ID,
-					 .dst = NPS_NO_ID,
-					 .transport = NPS_HCCL_NOT_KNOWN,
-					 .size = -1,
-					 .dtype = NPS_HCCL_NOT_KNOWN,
-					 .link = NPS_HCCL_NOT_KNOWN,
-					 .op = task->comm,
-					 .bandwidth = NPS_NAN,
-					 .estimate = NPS_NAN };
+	struct nps_comm_task_row row = nps_comm_task__unknown(f->m, task_row);
 
+	row.type = text(f, nps_comm_task_type(task));
+	row.plane = plane_of(f, run, task);
+	row.notify = NPS_NO_NOTIFY;
+	row.op = task->comm;
 	if (!f->err)
 		f->err = nps_comm_task_table__add(&f->m->comm_task, &row);
 }

@@ -53,4 +53,21 @@ int nps_collectives__number(struct nps_vec *calls, struct nps_strings *strings);
  */
 int nps_collectives__fill(struct nps_model *model, struct nps_vec *runs, uint64_t shift, uint64_t *unseen);
 
+/* The row of row TASK of `task` in comm_task, of which nothing else is known. notify: 0, as the vendor has it. */
+static inline struct nps_comm_task_row nps_comm_task__unknown(const struct nps_model *model, uint32_t task)
+{
+	return (struct nps_comm_task_row){ .task = task,
+					   .type = model->na,
+					   .plane = NPS_NO_ID,
+					   .rdma_type = NPS_HCCL_NOT_KNOWN,
+					   .src = NPS_NO_ID,
+					   .dst = NPS_NO_ID,
+					   .transport = NPS_HCCL_NOT_KNOWN,
+					   .size = -1,
+					   .dtype = NPS_HCCL_NOT_KNOWN,
+					   .link = NPS_HCCL_NOT_KNOWN,
+					   .bandwidth = NPS_NAN,
+					   .estimate = NPS_NAN };
+}
+
 #endif
