@@ -1,450 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace_view.json or msprof_*.json as a model (outputs 2). Events come in any order and what their process is
- * may be told last, so they are sorted outside of memory first. Counters, flows, lanes that follow from others
+ * trace_view.json or msprof_*.json as a model (outputs 2). Counters, flows, lanes that follow from others
  * (overlap, parts of collectives) and those of the scheduler are not read.
  */
 #include "import.h"
 
-#include "base/ext_sort.h"
-#include "base/input_file.h"
-#include "base/progress.h"
+#include "import_trace_events.h"
 #include "import_trace_rank.h"
-#include "import_trace_read.h"
 #include "import_trace_tables.h"
 #include "import_trace_types.h"
-#include "trace_slices.h"
 
 #include <errno.h>
-
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define NAMES 65536 /* processes and threads whose names are kept */
-#define PROGRESS (1U << 12) /* events between two looks at what was read */
-/* No event of a capture is longer: the end of one that is was never written. */
-#define LONGEST (30ULL * 86400 * 1000000000)
-#define FIRST_NARROW 0xc0000000U /* numbers of ids that are wider than the columns that hold them */
-
-enum layer { UNKNOWN, PYTHON, GC, CANN, OS, HARDWARE, COMMUNICATION, LEFT_OUT, FOREIGN };
-enum section { QUEUE, FRAMES, REST, SECTIONS };
-
-struct process {
-	uint64_t pid;
-	enum layer layer;
-	uint32_t device; /* as its label tells, NPS_NONE unknown */
-	bool vendor; /* its number holds the job's and the device's (outputs 2.2), as its place in the order tells */
-};
-
-struct row {
-	struct nps_sort_key order; /* start, ~end */
-	uint64_t pid, tid;
-	int64_t sequence, correlation, size;
-	uint32_t name, type, connection, stream, task, batch, subtask, model;
-	uint32_t shapes, types, stack, item, algorithm;
-	uint32_t forward;
-	uint32_t limits; /* row of `limits`, NPS_NONE: it was measured */
-	uint8_t source; /* enum nps_time_source */
-	bool op; /* by its category */
-};
-
-/* Between what moments a task that nobody measured began and ended; UINT64_MAX: open. */
-struct limits {
-	uint64_t start_low, start_high, end_low, end_high;
-};
-
-/* An event that has begun, above those that its thread had begun before. */
-struct begun {
-	struct row row;
-	uint32_t below; /* NPS_NONE: none */
-	uint8_t section;
-};
 
 struct import {
 	struct nps_model *m;
-	struct nps_ext_sort sections[SECTIONS];
-	struct nps_map processes; /* pid -> row of process */
-	struct nps_vec process; /* struct process */
-	struct nps_map threads; /* hash of pid and tid -> text: name */
+	struct nps_trace_events events;
 	struct nps_map chains; /* text of a stack -> its id in `frame` */
-	struct nps_vec limits; /* struct limits */
-	struct nps_vec begun; /* struct begun */
-	struct nps_map top; /* hash of pid and tid -> its innermost event that has begun */
-	uint32_t unused; /* chain of rows of `begun` */
-	struct nps_map narrow; /* hash of an id of more than 32 bits -> its number */
-	uint32_t nchains, ncollectives, nnarrow;
-	uint64_t nbegun; /* that have not ended */
+	uint32_t nchains, ncollectives;
 	uint64_t foreign; /* events of layers that are not read */
-	uint64_t endless; /* events that last longer than any capture, and ends without a begin */
 	uint64_t timeless; /* events whose start was not recorded */
-	uint64_t latest; /* start, ns */
-	uint64_t app; /* pid of the Python process, 0 none */
 };
 
-/* --- reading ----------------------------------------------------------------------------------------------------- */
-
-static uint32_t intern(struct import *in, const struct nps_trace_text *text, int *err)
-{
-	uint32_t id;
-
-	if (!text->at)
-		return NPS_NONE;
-	id = nps_strings__add(in->m->strings, text->at, text->len);
-	if (id == NPS_NONE)
-		*err = -ENOMEM;
-	return id;
-}
-
-/* Process and thread ids are numbers; texts that are none get a number of their own. */
-static uint64_t number_or_hash(const struct nps_trace_text *text)
-{
-	uint64_t value;
-
-	if (nps_trace__u64(text, &value))
-		return value;
-	return text->at ? nps_hash_bytes(text->at, text->len) & UINT32_MAX : 0;
-}
-
-static uint32_t u32_or(const struct nps_trace_text *text, uint32_t otherwise)
-{
-	uint64_t value;
-
-	return nps_trace__u64(text, &value) && value <= UINT32_MAX ? value : otherwise;
-}
-
-/* ID, or if it does not fit 32 bits a number that no other one has. */
-static uint32_t narrow(struct import *in, uint64_t id, int *err)
-{
-	uint64_t key = nps_hash2(id, id >> 32);
-	uint32_t number;
-
-	if (id <= UINT32_MAX)
-		return id;
-	number = nps_map__get(&in->narrow, key);
-	if (number != NPS_NONE)
-		return number;
-	if (nps_map__put(&in->narrow, key, FIRST_NARROW + in->nnarrow))
-		*err = -ENOMEM;
-	return FIRST_NARROW + in->nnarrow++ % (UINT32_MAX - FIRST_NARROW);
-}
-
-static uint32_t id_or_none(struct import *in, const struct nps_trace_text *text, int *err)
-{
-	uint64_t value;
-
-	return nps_trace__u64(text, &value) ? narrow(in, value, err) : NPS_NO_ID;
-}
-
-static int64_t i64_or_null(const struct nps_trace_text *text)
-{
-	int64_t value;
-
-	return nps_trace__i64(text, &value) ? value : NPS_NULL;
-}
-
-static bool is(const struct nps_trace_text *text, const char *what)
-{
-	return text->at && text->len == strlen(what) && !memcmp(text->at, what, text->len);
-}
-
-static bool begins(const struct nps_trace_text *text, const char *with)
-{
-	return text->at && text->len >= strlen(with) && !memcmp(text->at, with, strlen(with));
-}
-
-/* The process PID in *P, NULL if there are too many. 0 or -ENOMEM. */
-static int find_process(struct import *in, uint64_t pid, struct process **p)
-{
-	uint32_t row = nps_map__get(&in->processes, pid);
-
-	*p = NULL;
-	if (row == NPS_NONE && in->process.len == NAMES)
-		return 0;
-	if (row == NPS_NONE) {
-		*p = nps_vec__push(&in->process);
-		if (!*p || nps_map__put(&in->processes, pid, in->process.len - 1))
-			return -ENOMEM;
-		**p = (struct process){ .pid = pid, .device = NPS_NONE };
-		return 0;
-	}
-	*p = &NPS_AT(&in->process, struct process, row);
-	return 0;
-}
-
-static enum layer layer_of(const struct nps_trace_text *name)
-{
-	static const struct {
-		const char *name;
-		enum layer layer;
-	} layers[] = {
-		{ "Python", PYTHON },
-		{ "Python GC", GC },
-		{ "CANN", CANN },
-		{ "OS Runtime API", OS },
-		{ "Ascend Hardware", HARDWARE },
-		{ "HCCL", COMMUNICATION },
-		{ "Communication", COMMUNICATION },
-		{ "Overlap Analysis", LEFT_OUT },
-		{ "Process Scheduling", LEFT_OUT },
-		{ "CPU Scheduling", LEFT_OUT },
-		{ "CCU", LEFT_OUT },
-		{ "DPU", LEFT_OUT },
-		{ "Biu Perf", LEFT_OUT },
-		{ "Block Detail", LEFT_OUT },
-		{ "Fusion Task", LEFT_OUT },
-	};
-
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(layers); i++)
-		if (is(name, layers[i].name))
-			return layers[i].layer;
-	return begins(name, "Step Trace") ? LEFT_OUT : FOREIGN;
-}
-
-static int read_metadata(struct import *in, const struct nps_trace_event *event)
-{
-	const struct nps_trace_text *name = &event->args[NPS_TRACE_NAME];
-	uint64_t pid = number_or_hash(&event->pid), tid = number_or_hash(&event->tid), device;
-	struct nps_trace_text rest = event->args[NPS_TRACE_LABELS];
-	struct process *p;
-	int err = find_process(in, pid, &p);
-
-	if (err || !p)
-		return err;
-	if (is(&event->name, "process_name") && name->at) {
-		p->layer = layer_of(name);
-		if (p->layer == PYTHON && !in->app)
-			in->app = pid;
-	} else if (is(&event->name, "process_labels") && begins(&rest, "NPU ")) {
-		rest.at += 4;
-		rest.len -= 4;
-		if (nps_trace__u64(&rest, &device) && device <= UINT16_MAX)
-			p->device = device;
-	} else if (is(&event->name, "process_sort_index")) {
-		p->vendor = pid >> 10 && nps_trace__u64(&event->args[NPS_TRACE_SORT_INDEX], &device) &&
-			    device == (pid >> 5 & 31);
-	} else if (is(&event->name, "thread_name") && name->at && in->threads.len < NAMES) {
-		uint32_t text = intern(in, name, &err);
-
-		if (!err)
-			err = nps_map__put(&in->threads, nps_hash2(pid, narrow(in, tid, &err)), text);
-	}
-	return err;
-}
-
-static enum section section_of(const struct nps_trace_event *event)
-{
-	return is(&event->cat, "enqueue") || is(&event->cat, "dequeue") ? QUEUE
-	       : is(&event->cat, "python_function")			? FRAMES
-									: REST;
-}
-
-/* A task of npuscope's own traces that nobody measured has the least length that viewers show, which is none. */
-static int read_source(struct import *in, const struct nps_trace_event *event, struct row *row)
-{
-	const struct nps_trace_text *args = event->args;
-	struct limits *limits;
-
-	row->limits = NPS_NONE;
-	row->source = is(&args[NPS_TRACE_SOURCE], "device log") ? NPS_TIME_DEVICE_LOG : NPS_TIME_IMPORTED;
-	if (!is(&args[NPS_TRACE_SOURCE], "host bounds"))
-		return 0;
-	limits = nps_vec__push(&in->limits);
-	if (!limits || in->limits.len >= NPS_NONE)
-		return -ENOMEM;
-	*limits = (struct limits){ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
-	nps_trace__ns(&args[NPS_TRACE_START_LOW], &limits->start_low);
-	nps_trace__ns(&args[NPS_TRACE_START_HIGH], &limits->start_high);
-	nps_trace__ns(&args[NPS_TRACE_END_LOW], &limits->end_low);
-	nps_trace__ns(&args[NPS_TRACE_END_HIGH], &limits->end_high);
-	row->limits = in->limits.len - 1;
-	row->source = NPS_TIME_HOST_BOUNDS;
-	row->order.low = ~event->start;
-	return 0;
-}
-
-static int read_row(struct import *in, const struct nps_trace_event *event, enum section section,
-		    struct row *row)
-{
-	const struct nps_trace_text *args = event->args;
-	int err = 0;
-
-	*row = (struct row){
-		.order = { event->start, ~event->end },
-		.pid = number_or_hash(&event->pid),
-		.tid = narrow(in, number_or_hash(&event->tid), &err),
-		.sequence = i64_or_null(&args[NPS_TRACE_SEQUENCE]),
-		.correlation = i64_or_null(&args[NPS_TRACE_CORRELATION]),
-		.size = i64_or_null(&args[section == REST && args[NPS_TRACE_COUNT].at ? NPS_TRACE_COUNT
-										      : NPS_TRACE_SIZE]),
-		.name = intern(in, &event->name, &err),
-		.type = intern(in,
-			       &args[args[NPS_TRACE_SUBTYPE].at ? NPS_TRACE_SUBTYPE : NPS_TRACE_TASK_TYPE],
-			       &err),
-		.connection = id_or_none(in, &args[NPS_TRACE_CONNECTION], &err),
-		.stream = u32_or(&args[NPS_TRACE_STREAM], NPS_NO_ID),
-		.task = u32_or(&args[NPS_TRACE_TASK], NPS_NO_ID),
-		.batch = u32_or(&args[NPS_TRACE_BATCH], 0),
-		.subtask = u32_or(&args[NPS_TRACE_SUBTASK], NPS_NO_ID),
-		.model = u32_or(&args[NPS_TRACE_MODEL], NPS_NO_ID),
-		.shapes = intern(in, &args[NPS_TRACE_SHAPES], &err),
-		.types = intern(in, &args[NPS_TRACE_TYPES], &err),
-		.stack = intern(in, &args[NPS_TRACE_STACK], &err),
-		.item = intern(in, &args[NPS_TRACE_ITEM], &err),
-		.algorithm = intern(in, &args[NPS_TRACE_ALGORITHM], &err),
-		.forward = u32_or(&args[NPS_TRACE_FORWARD], 0),
-		.op = is(&event->cat, "cpu_op") || is(&event->cat, "user_annotation"),
-	};
-	return err ? err : read_source(in, event, row);
-}
-
-static int keep_row(struct import *in, enum section section, const struct row *row)
-{
-	struct row *to;
-
-	if (~row->order.low - row->order.high > LONGEST) {
-		in->endless++;
-		return 0;
-	}
-	in->latest = NPS_MAX(in->latest, row->order.high);
-	to = nps_ext_sort__add(&in->sections[section]);
-	if (!to)
-		return in->sections[section].err;
-	*to = *row;
-	return 0;
-}
-
-static int read_span(struct import *in, const struct nps_trace_event *event)
-{
-	enum section section = section_of(event);
-	struct row row;
-	int err = read_row(in, event, section, &row);
-
-	return err ? err : keep_row(in, section, &row);
-}
-
-static uint64_t thread_key(const struct nps_trace_event *event)
-{
-	return nps_hash2(number_or_hash(&event->pid), number_or_hash(&event->tid));
-}
-
-/* B: what the thread of EVENT begins lies within what it had begun. */
-static int read_begin(struct import *in, const struct nps_trace_event *event)
-{
-	uint64_t thread = thread_key(event);
-	uint32_t at = in->unused;
-	struct begun *begun;
-	int err;
-
-	if (at == NPS_NONE && (in->begun.len >= NPS_NONE - 1 || !nps_vec__push(&in->begun)))
-		return -ENOMEM;
-	at = at == NPS_NONE ? in->begun.len - 1 : at;
-	begun = &NPS_AT(&in->begun, struct begun, at);
-	if (at == in->unused)
-		in->unused = begun->below;
-	begun->section = section_of(event);
-	begun->below = nps_map__get(&in->top, thread);
-	err = read_row(in, event, begun->section, &begun->row);
-	in->nbegun++;
-	return err ? err : nps_map__put(&in->top, thread, at);
-}
-
-/* E: of what its thread began last. */
-static int read_end(struct import *in, const struct nps_trace_event *event)
-{
-	uint64_t thread = thread_key(event);
-	uint32_t at = nps_map__get(&in->top, thread);
-	struct begun *begun;
-	int err;
-
-	if (at == NPS_NONE) {
-		in->endless++;
-		return 0;
-	}
-	begun = &NPS_AT(&in->begun, struct begun, at);
-	err = nps_map__put(&in->top, thread, begun->below);
-	begun->row.order.low = ~NPS_MAX(event->start, begun->row.order.high);
-	if (!err)
-		err = keep_row(in, begun->section, &begun->row);
-	begun->below = in->unused;
-	in->unused = at;
-	in->nbegun--;
-	return err;
-}
-
-static int read_event(struct import *in, const struct nps_trace_event *event)
-{
-	switch (event->phase) {
-	case 'X':
-		return event->timed ? read_span(in, event) : 0;
-	case 'B':
-		return read_begin(in, event);
-	case 'E':
-		return read_end(in, event);
-	case 'M':
-		return read_metadata(in, event);
-	}
-	return 0;
-}
-
-static int read_file(struct import *in, const char *path)
-{
-	struct nps_trace_reader reader;
-	struct nps_trace_event event;
-	uint64_t shown = 0, n = 0;
-	int err = nps_trace__open(&reader, path);
-
-	if (err)
-		return err;
-	nps_progress__stage(in->m->progress, "reading", 0, NULL);
-	while ((err = nps_trace__next(&reader, &event)) > 0) {
-		err = read_event(in, &event);
-		if (err)
-			break;
-		if (n++ % PROGRESS)
-			continue;
-		nps_progress__add(in->m->progress, reader.read - shown);
-		shown = reader.read;
-	}
-	nps_model__lost(in->m, reader.damaged, "%s: events that are damaged", path);
-	nps_model__lost(in->m, reader.cut, "%s: ends early", path);
-	nps_model__lost(in->m, reader.behind, "%s: bytes behind the list of events", path);
-	nps_trace__close(&reader);
-	return err;
-}
-
-/* All slices of the trace, of which PATH is one or the only one. */
-static int read_events(struct import *in, const char *path)
-{
-	struct nps_vec slices;
-	int err;
-
-	nps_vec__init(&slices, in->m->tmpfd, sizeof(struct nps_trace_slice));
-	err = nps_trace_slices__find(&slices, path);
-	for (size_t i = 0; !err && i < slices.len; i++)
-		err = read_file(in, NPS_AT(&slices, struct nps_trace_slice, i).path);
-	nps_vec__free(&slices);
-	nps_model__lost(in->m, in->nbegun, "events that begin and never end");
-	nps_model__lost(in->m, in->endless, "events that end before they begin, or too late for any capture");
-	return err;
-}
-
-/* --- rows of the tables ------------------------------------------------------------------------------------------- */
-
 /* The process of the job that ROW is of: the vendor's layers of the host have numbers of their own. */
-static uint64_t job_of(const struct import *in, const struct row *row)
+static uint64_t job_of(const struct import *in, const struct nps_trace_row *row)
 {
-	uint32_t at = nps_map__get(&in->processes, row->pid);
+	uint32_t at = nps_map__get(&in->events.processes, row->pid);
 
-	if (in->app)
-		return in->app;
-	return at != NPS_NONE && NPS_AT(&in->process, struct process, at).vendor ? row->pid >> 10 : row->pid;
+	if (in->events.app)
+		return in->events.app;
+	return at != NPS_NONE && NPS_AT(&in->events.process, struct nps_trace_process, at).vendor
+		       ? row->pid >> 10
+		       : row->pid;
 }
 
-static uint64_t gtid_of(const struct import *in, const struct row *row, bool host_layer)
+static uint64_t gtid_of(const struct import *in, const struct nps_trace_row *row, bool host_layer)
 {
 	uint64_t pid = host_layer ? job_of(in, row) : row->pid;
 
@@ -495,7 +86,7 @@ static int add_chain(struct import *in, uint32_t text, int64_t *id)
 	return err;
 }
 
-static int add_torch(struct import *in, const struct row *row, enum nps_api_type type)
+static int add_torch(struct import *in, const struct nps_trace_row *row, enum nps_api_type type)
 {
 	struct nps_torch_table *t = &in->m->torch;
 	int64_t chain = NPS_NULL;
@@ -524,7 +115,7 @@ static int add_torch(struct import *in, const struct row *row, enum nps_api_type
 }
 
 /* Steps are operators, too. */
-static int add_op(struct import *in, const struct row *row)
+static int add_op(struct import *in, const struct nps_trace_row *row)
 {
 	struct nps_step_table *t = &in->m->step;
 	unsigned long long number;
@@ -545,7 +136,7 @@ static int add_op(struct import *in, const struct row *row)
 	return 0;
 }
 
-static int add_api(struct import *in, const struct row *row)
+static int add_api(struct import *in, const struct nps_trace_row *row)
 {
 	static const struct {
 		const char *layer;
@@ -580,7 +171,7 @@ static int add_api(struct import *in, const struct row *row)
 	return 0;
 }
 
-static enum nps_task_class class_of(struct nps_model *m, const struct row *row)
+static enum nps_task_class class_of(struct nps_model *m, const struct nps_trace_row *row)
 {
 	const char *type = nps_model__text(m, row->type);
 	bool known;
@@ -590,7 +181,7 @@ static enum nps_task_class class_of(struct nps_model *m, const struct row *row)
 	return class;
 }
 
-static int add_compute(struct nps_model *m, const struct row *row, uint32_t task)
+static int add_compute(struct nps_model *m, const struct nps_trace_row *row, uint32_t task)
 {
 	struct nps_compute_table *t = &m->compute;
 	size_t i;
@@ -608,7 +199,7 @@ static int add_compute(struct nps_model *m, const struct row *row, uint32_t task
 	return 0;
 }
 
-static int add_memcpy(struct nps_model *m, const struct row *row, uint32_t task)
+static int add_memcpy(struct nps_model *m, const struct nps_trace_row *row, uint32_t task)
 {
 	size_t i;
 	int err = nps_table__add(&m->memcpy.t, &i);
@@ -622,14 +213,15 @@ static int add_memcpy(struct nps_model *m, const struct row *row, uint32_t task)
 }
 
 /* The vendor's pids hold it; others do not, and of a trace that does not tell it is the first. */
-static uint32_t device_of(const struct process *p)
+static uint32_t device_of(const struct nps_trace_process *p)
 {
 	return p->device != NPS_NONE ? p->device : p->vendor ? p->pid & 31 : 0;
 }
 
-static int add_bounds(struct import *in, const struct row *row, uint32_t task)
+static int add_bounds(struct import *in, const struct nps_trace_row *row, uint32_t task)
 {
-	const struct limits *limits = &NPS_AT(&in->limits, struct limits, row->limits);
+	const struct nps_trace_limits *limits =
+		&NPS_AT(&in->events.limits, struct nps_trace_limits, row->limits);
 	struct nps_bounds_table *t = &in->m->bounds;
 	size_t i;
 	int err = nps_table__add(&t->t, &i);
@@ -644,7 +236,7 @@ static int add_bounds(struct import *in, const struct row *row, uint32_t task)
 	return 0;
 }
 
-static int add_task(struct import *in, const struct row *row, const struct process *p)
+static int add_task(struct import *in, const struct nps_trace_row *row, const struct nps_trace_process *p)
 {
 	struct nps_model *m = in->m;
 	struct nps_task_table *t = &m->task;
@@ -659,7 +251,7 @@ static int add_task(struct import *in, const struct row *row, const struct proce
 	t->device[i] = device_of(p);
 	t->connection[i] = row->connection;
 	t->id[i] = i;
-	t->pid[i] = in->app ? in->app : p->vendor ? p->pid >> 10 : p->pid;
+	t->pid[i] = in->events.app ? in->events.app : p->vendor ? p->pid >> 10 : p->pid;
 	t->type[i] = t->hw_type[i] = row->type;
 	t->context[i] = row->subtask;
 	t->stream[i] = row->stream == NPS_NO_ID ? (uint32_t)row->tid : row->stream;
@@ -689,10 +281,10 @@ static uint32_t collective_type(struct nps_model *m, uint32_t name)
 }
 
 /* The lane's name without the word that all have. */
-static uint32_t group_of(struct import *in, const struct row *row)
+static uint32_t group_of(struct import *in, const struct nps_trace_row *row)
 {
 	static const char word[] = " Communication";
-	uint32_t lane = nps_map__get(&in->threads, nps_hash2(row->pid, row->tid));
+	uint32_t lane = nps_map__get(&in->events.threads, nps_hash2(row->pid, row->tid));
 	const char *text = nps_model__text(in->m, lane);
 	size_t len = strlen(text), cut = sizeof(word) - 1;
 
@@ -701,7 +293,8 @@ static uint32_t group_of(struct import *in, const struct row *row)
 	return add_part(in->m, text, len - cut);
 }
 
-static int add_collective(struct import *in, const struct row *row, const struct process *p)
+static int add_collective(struct import *in, const struct nps_trace_row *row,
+			  const struct nps_trace_process *p)
 {
 	struct nps_comm_op_table *t = &in->m->comm_op;
 	uint32_t type = collective_type(in->m, row->name), group = group_of(in, row);
@@ -730,7 +323,7 @@ static int add_collective(struct import *in, const struct row *row, const struct
 	return 0;
 }
 
-static int add_os_call(struct import *in, const struct row *row)
+static int add_os_call(struct import *in, const struct nps_trace_row *row)
 {
 	struct nps_osrt_table *t = &in->m->osrt;
 	size_t i;
@@ -745,7 +338,7 @@ static int add_os_call(struct import *in, const struct row *row)
 	return 0;
 }
 
-static int add_gc(struct import *in, const struct row *row)
+static int add_gc(struct import *in, const struct nps_trace_row *row)
 {
 	struct nps_gc_table *t = &in->m->gc;
 	size_t i;
@@ -760,38 +353,39 @@ static int add_gc(struct import *in, const struct row *row)
 }
 
 /*
- * An event without a category: its process tells what it is. Of a process without a name, as in a slice of a trace or in
- * what a simulator of operators wrote, tasks are known by their type.
+ * An event without a category: its process tells what it is. Of a process without a name, as in a slice of a
+ * trace or in what a simulator of operators wrote, tasks are known by their type.
  */
-static int add_rest(struct import *in, const struct row *row)
+static int add_rest(struct import *in, const struct nps_trace_row *row)
 {
-	static const struct process nobody = { .device = NPS_NONE };
-	uint32_t at = nps_map__get(&in->processes, row->pid);
-	const struct process *p = at == NPS_NONE ? &nobody : &NPS_AT(&in->process, struct process, at);
+	static const struct nps_trace_process nobody = { .device = NPS_NONE };
+	uint32_t at = nps_map__get(&in->events.processes, row->pid);
+	const struct nps_trace_process *p =
+		at == NPS_NONE ? &nobody : &NPS_AT(&in->events.process, struct nps_trace_process, at);
 
 	if (row->op)
 		return add_op(in, row);
 	switch (p->layer) {
-	case PYTHON:
+	case NPS_TRACED_PYTHON:
 		return add_op(in, row);
-	case GC:
+	case NPS_TRACED_GC:
 		return add_gc(in, row);
-	case CANN:
+	case NPS_TRACED_CANN:
 		return add_api(in, row);
-	case OS:
+	case NPS_TRACED_OS:
 		return add_os_call(in, row);
-	case HARDWARE:
+	case NPS_TRACED_HARDWARE:
 		return add_task(in, row, p);
-	case COMMUNICATION:
+	case NPS_TRACED_COMMUNICATION:
 		return row->type == NPS_NONE ? add_collective(in, row, p) : 0;
-	case LEFT_OUT:
+	case NPS_TRACED_LEFT_OUT:
 		break;
-	case UNKNOWN:
+	case NPS_TRACED_UNKNOWN:
 		if (row->type != NPS_NONE && row->task != NPS_NO_ID)
 			return add_task(in, row, p);
 		in->foreign++;
 		break;
-	case FOREIGN: /* that of user's ranges has the name of the application */
+	case NPS_TRACED_FOREIGN: /* that of user's ranges has the name of the application */
 		in->foreign++;
 		break;
 	}
@@ -799,11 +393,11 @@ static int add_rest(struct import *in, const struct row *row)
 }
 
 /* The next row by start. Among times since 1970 a start of 0 is one that was not recorded. */
-static const struct row *next_row(struct import *in, struct nps_ext_sort *from)
+static const struct nps_trace_row *next_row(struct import *in, struct nps_ext_sort *from)
 {
-	const struct row *row;
+	const struct nps_trace_row *row;
 
-	while ((row = nps_ext_sort__next(from)) && !row->order.high && in->latest > LONGEST)
+	while ((row = nps_ext_sort__next(from)) && !row->order.high && in->events.latest > NPS_TRACE_LONGEST)
 		in->timeless++;
 	return row;
 }
@@ -811,13 +405,13 @@ static const struct row *next_row(struct import *in, struct nps_ext_sort *from)
 /* All enqueues come before all dequeues in the table. */
 static int fill_queue(struct import *in)
 {
-	struct nps_ext_sort *from = &in->sections[QUEUE], dequeues;
+	struct nps_ext_sort *from = &in->events.sections[NPS_TRACE_QUEUE], dequeues;
 	int err = nps_ext_sort__finish(from);
-	const struct row *row;
+	const struct nps_trace_row *row;
 
-	nps_ext_sort__init(&dequeues, in->m->tmpfd, sizeof(struct row));
+	nps_ext_sort__init(&dequeues, in->m->tmpfd, sizeof(struct nps_trace_row));
 	while (!err && (row = next_row(in, from))) {
-		struct row *later;
+		struct nps_trace_row *later;
 
 		if (strncmp(nps_model__text(in->m, row->name), "Dequeue", 7)) {
 			err = add_torch(in, row, NPS_API_TORCH_QUEUE);
@@ -839,17 +433,17 @@ static int fill_queue(struct import *in)
 	return err;
 }
 
-static int fill_section(struct import *in, enum section section)
+static int fill_section(struct import *in, enum nps_trace_section section)
 {
-	struct nps_ext_sort *from = &in->sections[section];
+	struct nps_ext_sort *from = &in->events.sections[section];
 	int err = nps_ext_sort__finish(from);
-	const struct row *row;
+	const struct nps_trace_row *row;
 
 	while (!err && (row = next_row(in, from))) {
 		/* Times may count from the first event, which is at 0. */
 		in->m->start = NPS_MIN(in->m->start, row->order.high);
 		nps_model__cover(in->m, row->order.high, ~row->order.low);
-		err = section == FRAMES ? add_torch(in, row, NPS_API_PYTHON) : add_rest(in, row);
+		err = section == NPS_TRACE_FRAMES ? add_torch(in, row, NPS_API_PYTHON) : add_rest(in, row);
 	}
 	err = err ? err : from->err;
 	nps_ext_sort__free(from);
@@ -858,36 +452,22 @@ static int fill_section(struct import *in, enum section section)
 
 int nps_import__trace(struct nps_model *model, const char *path)
 {
-	struct import in = { .m = model, .unused = NPS_NONE };
-	int err;
+	struct import in = { .m = model };
+	int err = nps_trace_events__read(&in.events, model, path);
 
-	for (int i = 0; i < SECTIONS; i++)
-		nps_ext_sort__init(&in.sections[i], model->tmpfd, sizeof(struct row));
-	nps_vec__init(&in.process, model->tmpfd, sizeof(struct process));
-	nps_vec__init(&in.begun, model->tmpfd, sizeof(struct begun));
-	nps_vec__init(&in.limits, model->tmpfd, sizeof(struct limits));
-	err = read_events(&in, path);
 	if (!err)
 		err = fill_queue(&in);
 	if (!err)
-		err = fill_section(&in, FRAMES);
+		err = fill_section(&in, NPS_TRACE_FRAMES);
 	if (!err)
-		err = fill_section(&in, REST);
+		err = fill_section(&in, NPS_TRACE_REST);
 	if (!err)
 		err = nps_trace__import_tables(model, path);
 	nps_model__lost(model, in.timeless, "events whose start is 0, which is no time");
 	nps_model__lost(model, in.foreign, "events of processes that no table shows");
-	for (int i = 0; i < SECTIONS; i++)
-		nps_ext_sort__free(&in.sections[i]);
-	nps_vec__free(&in.process);
-	nps_map__free(&in.processes);
-	nps_map__free(&in.threads);
-	nps_vec__free(&in.begun);
-	nps_vec__free(&in.limits);
-	nps_map__free(&in.top);
-	nps_map__free(&in.narrow);
+	model->pid = in.events.app;
+	nps_trace_events__free(&in.events);
 	nps_map__free(&in.chains);
-	model->pid = in.app;
 	nps_trace__find_rank(model, path);
 	if (err == -EILSEQ)
 		nps_msg_failure("cannot read %s: it is no trace: name a trace_view.json or msprof_*.json",

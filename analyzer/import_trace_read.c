@@ -359,7 +359,7 @@ bool nps_trace__ns(const struct nps_trace_text *text, uint64_t *ns)
 static const struct {
 	const char *name;
 	uint8_t len, arg;
-} args[] = {
+} names[] = {
 #define ARG(name, arg)                                                                                       \
 	{                                                                                                    \
 		name, sizeof(name) - 1, arg                                                                  \
@@ -417,9 +417,9 @@ static void read_args(struct cursor *c, struct nps_trace_event *event)
 			return;
 		}
 		text = value(c);
-		for (size_t i = 0; i < NPS_ARRAY_SIZE(args); i++)
-			if (args[i].len == key.len && !memcmp(args[i].name, key.at, key.len)) {
-				event->args[args[i].arg] = text;
+		for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++)
+			if (names[i].len == key.len && !memcmp(names[i].name, key.at, key.len)) {
+				event->value[names[i].arg] = text;
 				break;
 			}
 		byte = next_char(c);

@@ -53,7 +53,7 @@ struct nps_trace_event {
 	bool timed;
 	uint64_t start, end; /* ns; end is start without a duration */
 	struct nps_trace_text name, cat, pid, tid;
-	struct nps_trace_text args[NPS_TRACE_ARGS];
+	struct nps_trace_text value[NPS_TRACE_ARGS]; /* by enum nps_trace_arg */
 };
 
 struct nps_trace_reader {

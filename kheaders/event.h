@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
  * Wire format of events: what the kernel side writes into the rings and what a
- * session's event file holds, byte for byte (little endian, no padding).
+ * session's event file holds, byte for byte (little endian, no padding). A record is a header and
+ * one struct for its kind.
  *
  * One call is one record, written when the call returns. Times are
  * CLOCK_MONOTONIC nanoseconds. Identifiers are those of the initial pid namespace.
@@ -58,120 +59,365 @@ enum nps_kind {
 	K(NPS_EV_CQE, "cqe", "completions")
 
 /*
- * Slots of nps_event.args by kind:
- *
- *  API, MARK  as the catalogue says (catalog.h); ret = return value, 32 bits.
- *  SQE        [0] u16 device | u16 index of the SQE in its call << 16
- *                 | u16 number of SQEs in the call << 32
- *             [1] the first 8 bytes of the SQE: u8 type (bits 0-5), u8 flags,
- *                 u16 block_dim, u16 rt_stream_id, u16 task_id
- *             [2] bytes 8..15 of the SQE   [3] u32 sqId
- *             start/dur = the halSqTaskSend call, ret = its result; dur 0: its return was not
- *             probed, ret is 0 whatever it was. Made again by the runtime where the queue had no
- *             room, each time with a record.
- *  CQE        [0] u16 device | u16 index of the record in its call << 16
- *                 | u16 number of records in the call << 32
- *             [1] u16 stream | u16 task << 16 | u32 error code << 32
- *             [2] u8 error type | u8 SQE type << 8 | u16 sqId << 16 | u16 sqHead << 32
- *                 | u16 NPS_CQE_* << 48
- *             [3] the device's counter when an event was recorded or a place holder passed
- *                 (SQE types 4, 3); of others u16 index of the SQE
- *             start/dur = the halCqReportRecv call, ret = its result: 0, others have no record.
- *             This is what STARS of the 910B writes; other chips' records are stored as they are.
- *  SYSCALL    [0..2] first three arguments, [3] the full 64-bit result; but
- *             open, creat: [0], openat, openat2: [1] id of the path's text, 0 unreadable
- *             poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep:
- *                 [2] the time given in ns, all ones: without end; of a sleep until a moment what was left
- *                 when it began (of clocks of CPU time: the moment)
- *             flags: NPS_F_SOCKET, NPS_F_NPU_NODE, what the descriptor in [0] is
- *  SYSCALL_SUM  calls of one thread and number that were shorter than the threshold:
- *             start/dur = from the first one's start to the last one's end
- *             [0] u32 count | u32 of them failed << 32   [1] their time, ns
- *             [2] u32 shortest | u32 longest << 32, ns   [3] bytes they moved
- *             flags: as of SYSCALL
- *  LOCK       a futex wait that slept; probe = futex operation without its flags;
- *             start/dur = the system call (of the same start), ret = its result
- *             [0] address of the futex
- *             [1] u32 tid that woke it (0: nobody did, or unknown) | u32 value waited on << 32
- *             [2] u32 the futex word when the wait began | u32 the word 8 bytes on << 32:
- *                 of a mutex of glibc the tid of its owner
- *             [3] u32 the word 12 bytes on (its users) | u16 of its kind << 32 | u16 flags of
- *                 the operation, shifted by 7 << 48
- *             NPS_F_SLOT_FAULT(2): the words could not be read.
- *  FAULT      NPS_FAULT_SUM: [0] minor, [1] major faults from start to start + dur
- *             NPS_FAULT_MAJOR: one; [0] address; dur 0 = when it began is unknown
- *  IO         probe = operation of the block layer (0 read, 1 write, 2 flush, 3 discard, ...)
- *             start/dur = from the thread's request to its completion, ret = the layer's status
- *             [0] bytes   [1] u32 device as the kernel has it (major << 20 | minor)
- *                 | u16 number + 1 of the system call it was made in << 32, 0: none (a fault)
- *             [2] sector  [3] u32 flags of the operation (REQ_*)
- *  SCHED      start/dur = the time on the CPU that just ended;
- *             [0] when the thread had left the CPU before (0 unknown)
- *             [1] when it became runnable again (0 unknown: it was preempted or
- *                 the wake-up came before the capture)
- *             [2] u32 cpu | u32 tid of the next thread << 32
- *             [3] u32 state it left in (0 = still runnable, preempted)
- *                 | u16 prio << 32
- *             ret = tid that woke it (0: unknown, or an interrupt did)
- *             With NPS_F_OPEN the capture ended, not the stretch; dur = 0: the
- *             thread was not on a CPU then.
- *
- *  API, SYSCALL and LOCK with NPS_F_UNFINISHED had not returned when the capture ended, to which dur
- *  reaches: there are no results. API: ret = -1, slots that are read at the return are 0 and
- *  marked; SYSCALL: ret and [3] are 0; LOCK: ret 0, no waker.
- *  TENSOR     --record-shapes. probe = number of the record among the thread's of this kind, modulo
- *             65536: where one is missing it was lost. start = when it was written. ret = bits of
- *             NPS_TENSOR_*, dur = what the record is about, by what it is:
- *             TENSOR    ret: dimensions, data type, format; dur = the aclTensor that aclCreateTensor
- *                       returned; [0..3] eight 32-bit sizes of the view, the first in the low half.
- *                       NPS_F_TRUNCATED: more than eight, or one that is no 32-bit number
- *             LIST      ret: part, count; dur = aclTensorList; [0..3] its members 4 * part ... ;
- *                       count members in all, of which NPS_MAX_LIST are told
- *             OPERANDS  ret: part, count; dur = name of the operator whose first phase was entered
- *                       (in the rings its number); [0..3] its arguments 4 * part ..., without those
- *                       in floating-point registers; count arguments in all
- *             EXECUTOR  dur = executor that the first phase of the thread gave back
- *  PROC       FORK: [0] new pid (tgid), tid = forking thread
- *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it, [1] CPU time of all its
- *             threads, ns
- *             of all three, about the process itself, of FORK the new one: dur = when it started, CLOCK_BOOTTIME ns,
- *             which tells it from others of the same pid; ret = its parent; [2..3] its comm (of EXEC the new one). Zeros
- *             where the kernel side does not tell, and in older sessions.
- *  IRQ        pid, tid = the thread whose CPU it took, start/dur = for how long;
- *             probe = number of the interrupt, softirq or (x86) enum nps_irq_local;
- *             [0] u32 enum nps_irq_what | u32 cpu << 32
- *  DRIVER     [0] first 8 bytes of the name of the driver's part that the descriptor was handed to, 0 none
- *                 or unknown
- *             [1] u32 command of an ioctl | u32 descriptor << 32
- *             [2] u32 device node as the kernel has it (major << 20 | minor) | u8 enum nps_npu_node << 32
- *                 | u16 device << 48, 0xffff unknown
- *             [3] bytes that the call is about, all ones unknown; of TSDRV's SQCQ_RECV
- *                 u32 stream | u32 task << 32 that is waited for
- *  DRIVER_TASK  start/dur = the driver's function that sees each SQE, ret = its result; pid = whose
- *             SQE it is, tid = the thread of the kernel, or of the job, that did it
- *             [0] u16 device | u16 tsid << 16 | u32 sqid << 32   [1], [2] the first 16 bytes of the SQE,
- *             as they were before that function
- *             [3] u32 place in the queue | u32 bytes of the SQE << 32
- *  DRIVER_DONE  the same of a CQE: [0] u16 device | u16 tsid << 16 | u32 cqid << 32
- *             [1], [2] the 16 bytes of the CQE when that function returned; start = when it was entered;
- *             tid = the thread that the interrupt stopped
- *             of both: probe = NPS_DRIVER_TRACED: from a tracepoint of the driver, which tells a moment (dur is 0)
- *             and of all this [0], and of [1] type, stream and task, but no task of an SQE of type NPS_SQE_FFTS;
- *             of a CQE NPS_CQE_FAILED is set where the tracepoint does not tell of errors, too
- *  DRIVER_DMA  start/dur = the driver's function that copies, ret = its result
- *             [0] u32 device | u32 direction << 32 (0 to the device)  [1] source [2] destination [3] bytes
+ * What a record says beyond the header, one struct a kind. All of them are 32 bytes, their
+ * members naturally aligned. Lengths are in bytes and times in nanoseconds of CLOCK_MONOTONIC
+ * where nothing else is said; device nodes and disks are as the kernel has them: major << 20 | minor.
+ */
+
+/* API and MARK: values whose meaning the probe's row of the catalogue gives (catalog.h). */
+struct nps_event_call {
+	__u64 slot[4];
+};
+
+/* The first 16 bytes of an SQE, as STARS of the 910B has them. */
+struct nps_sqe_head {
+	__u8 type; /* bits 0-5 */
+	__u8 flags;
+	__u16 blocks;
+	__u16 stream;
+	__u16 task;
+	__u8 rest[8];
+};
+
+/*
+ * SQE: start and dur are those of the halSqTaskSend call, ret its result. dur 0: its return was not
+ * probed, ret is 0 whatever it was. The runtime calls again where the queue had no room, each time
+ * with a record.
+ */
+struct nps_event_sqe {
+	__u16 device;
+	__u16 index; /* of the SQE in its call */
+	__u16 count; /* SQEs of the call */
+	__u16 reserved;
+	struct nps_sqe_head sqe;
+	__u32 queue; /* sqId */
+	__u32 reserved2;
+};
+
+/*
+ * CQE: start and dur are those of the halCqReportRecv call, ret its result: 0, others have no record.
+ * This is what STARS of the 910B writes; other chips' records are stored as they are.
+ */
+struct nps_event_cqe {
+	__u16 device;
+	__u16 index; /* of the CQE in its call */
+	__u16 count; /* CQEs of the call */
+	__u16 reserved;
+	/* the first 24 bytes of the CQE */
+	__u16 stream;
+	__u16 task;
+	__u32 error_code;
+	__u8 error_type;
+	__u8 sqe_type;
+	__u16 queue; /* sqId */
+	__u16 queue_head;
+	__u16 flags; /* NPS_CQE_* */
+	/* the device's counter when an event was recorded or a place holder passed (SQE types 4 and
+	 * 3); of others the index of the SQE in its low 16 bits */
+	__u64 counter;
+};
+
+/*
+ * SYSCALL, nr in the header; of flags NPS_F_SOCKET and NPS_F_NPU_NODE say what the descriptor in arg[0] is.
+ * open, creat: arg[0], openat, openat2: arg[1] is the id of the path's text, 0 unreadable.
+ * poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep: arg[2] is the time limit
+ * in ns, all ones: none; of a sleep until a moment what was left when it began (of clocks of CPU time:
+ * the moment).
+ */
+struct nps_event_syscall {
+	__u64 arg[3];
+	__s64 result;
+};
+
+/*
+ * SYSCALL_SUM: calls of one thread and number that were shorter than the threshold; start and dur
+ * reach from the first one's start to the last one's end. Flags as of SYSCALL.
+ */
+struct nps_event_syscall_sum {
+	__u32 count;
+	__u32 failed;
+	__u64 total; /* their time */
+	__u32 shortest;
+	__u32 longest;
+	__u64 bytes; /* that they moved */
+};
+
+/*
+ * LOCK: a futex wait that slept; operation in the header: that of the futex without its flags. start and
+ * dur are those of the system call, ret its result. NPS_F_SLOT_FAULT(2): the words could not be read.
+ */
+struct nps_event_lock {
+	__u64 address; /* of the futex */
+	__u32 waker; /* tid; 0: none, or unknown */
+	__u32 value; /* that was waited on */
+	__u32 word; /* the futex when the wait began */
+	__u32 owner; /* the word 8 bytes on: of a mutex of glibc the tid of its owner */
+	__u32 users; /* the word 12 bytes on */
+	__u16 mutex_kind; /* the half word 16 bytes on */
+	__u16 op_flags; /* flags of the operation, shifted right by 7 */
+};
+
+/* FAULT, by enum nps_fault_what in the header: page faults from start to start + dur ... */
+struct nps_event_fault_sum {
+	__u64 minor;
+	__u64 major;
+	__u64 reserved[2];
+};
+
+/* ... or one major fault; dur 0: when it began is unknown. */
+struct nps_event_major_fault {
+	__u64 address;
+	__u64 reserved[3];
+};
+
+/*
+ * IO: operation in the header is that of the block layer (0 read, 1 write, 2 flush, 3 discard, ...).
+ * start and dur reach from the thread's request to its completion, ret is the layer's status.
+ */
+struct nps_event_io {
+	__u64 bytes;
+	__u32 device;
+	__u16 call; /* number + 1 of the system call it was made in, 0: none (a fault) */
+	__u16 reserved;
+	__u64 sector;
+	__u32 op_flags; /* REQ_* */
+	__u32 reserved2;
+};
+
+/*
+ * SCHED: start and dur are the time on the CPU that just ended; waker in the header is the thread that
+ * woke it (0: unknown, or an interrupt). With NPS_F_OPEN the capture ended, not the time on the
+ * CPU; dur 0: the thread was not on a CPU then.
+ */
+struct nps_event_sched {
+	__u64 off; /* when the thread had left the CPU before, 0 unknown */
+	__u64 runnable; /* when it became runnable again; 0 unknown: preempted, or woken before the capture */
+	__u32 cpu;
+	__u32 next; /* tid of the next thread */
+	__u32 state; /* it left in; 0: still runnable, preempted */
+	__u16 prio;
+	__u16 reserved;
+};
+
+/*
+ * PROC, by enum nps_proc_what in the header, about the process itself, of FORK the new one: born in the
+ * header is when it started, in ns of CLOCK_BOOTTIME, which distinguishes it from others of the
+ * same pid; parent its parent. tid of FORK is the thread that forked. Zeros where the kernel side has no
+ * value.
+ */
+struct nps_event_proc {
+	union {
+		__u64 child; /* FORK: pid of the new process */
+		__s64 exit_code; /* EXIT: as wait(2) reports it, or NPS_EXIT_UNKNOWN */
+	};
+	__u64 cpu_ns; /* EXIT: CPU time of all its threads */
+	char comm[16]; /* of EXEC the new one */
+};
+
+/* IRQ: tid is the thread whose CPU it took, start and dur for how long. */
+struct nps_event_irq {
+	__u32 what; /* enum nps_irq_what; number in the header: the interrupt's, the softirq's or enum nps_irq_local */
+	__u32 cpu;
+	__u64 reserved[3];
+};
+
+/*
+ * TENSOR (--record-shapes). sequence in the header is the number of the record among the thread's of this
+ * kind, modulo 65536: where one is missing it was lost. start is when it was written; handle in
+ * the header is the object, tensor.what in the header says which:
+ *  TENSOR     the aclTensor that aclCreateTensor returned. size: of the view, by dimension.
+ *             NPS_F_TRUNCATED: more than eight, or one that is no 32-bit number
+ *  LIST       the aclTensorList. member: those from 4 * part on; count members in all, of which
+ *             NPS_MAX_LIST are recorded
+ *  OPERANDS   name of the operator whose first phase was entered (in the rings its number). member: its
+ *             arguments from 4 * part on, without those in floating-point registers; count in all
+ *  EXECUTOR   the executor that the first phase of the thread returned
+ */
+struct nps_event_tensor {
+	union {
+		__u32 size[8];
+		__u64 member[4];
+	};
+};
+
+/* ret of TENSOR. */
+struct nps_tensor_head {
+	__u8 what : 4; /* enum nps_tensor_what */
+	__u8 dims : 4; /* TENSOR */
+	union {
+		__s8 type; /* TENSOR: aclDataType */
+		__u8 part; /* LIST, OPERANDS */
+	};
+	union {
+		__s16 format; /* TENSOR: aclFormat */
+		__u16 count; /* LIST, OPERANDS */
+	};
+};
+
+/* DRIVER: a system call on a device node; call in the header is enum nps_driver_call. */
+struct nps_event_driver {
+	char part[8]; /* the first bytes of the name of the driver's part that has the descriptor, 0 none or unknown */
+	__u32 command; /* of an ioctl */
+	__u32 fd;
+	__u32 rdev;
+	__u8 node; /* enum nps_npu_node */
+	__u8 reserved;
+	__u16 device; /* NPS_DRIVER_NO_DEVICE unknown */
+	union {
+		__u64 bytes; /* that the call is about, NPS_DRIVER_NO_BYTES unknown */
+		struct {
+			__u32 stream, task;
+		} waits_for; /* of TSDRV's SQCQ_RECV */
+	};
+};
+
+/*
+ * DRIVER_TASK: start and dur are those of the driver's function that sees each SQE, ret its result; pid is whose
+ * SQE it is, tid the thread of the kernel, or of the job, that called. With traced in the header
+ * NPS_DRIVER_TRACED the record is from a tracepoint of the driver, which is a moment (dur is 0), and has device,
+ * tsid and queue and the SQE's type, stream and task alone, but no task of the type NPS_SQE_FFTS.
+ */
+struct nps_event_driver_task {
+	__u16 device;
+	__u16 tsid;
+	__u32 queue; /* sqid */
+	struct nps_sqe_head sqe; /* as it was before that function */
+	__u32 position; /* in the queue */
+	__u32 sqe_size;
+};
+
+/*
+ * DRIVER_DONE: start is when the driver's function was entered that takes the CQE, tid the thread that the
+ * interrupt stopped. From a tracepoint (as of DRIVER_TASK) NPS_CQE_FAILED is set also where it has no errors.
+ */
+struct nps_event_driver_done {
+	__u16 device;
+	__u16 tsid;
+	__u32 queue; /* cqid */
+	/* the first 16 bytes of the CQE when that function returned */
+	__u16 flags; /* NPS_CQE_FAILED */
+	__u16 reserved;
+	__u16 stream; /* NPS_CQE_STREAM */
+	__u16 task;
+	__u8 rest[8];
+	__u64 reserved2;
+};
+
+/* DRIVER_DMA: start and dur are those of the driver's function that copies, ret its result. */
+struct nps_event_driver_dma {
+	__u32 device;
+	__u32 direction; /* 0: to the device */
+	__u64 source;
+	__u64 destination;
+	__u64 bytes;
+};
+
+/*
+ * API, SYSCALL and LOCK with NPS_F_UNFINISHED had not returned when the capture ended, to which dur
+ * reaches: there are no results. API: ret = -1, slots that are read at the return are 0 and
+ * marked; SYSCALL: ret and result are 0; LOCK: ret 0, no waker.
  */
 struct nps_event {
 	__u8 kind; /* enum nps_kind */
 	__u8 flags; /* NPS_F_* */
-	__u16 probe;
+	union {
+		__u16 probe; /* API, MARK: row of the catalogue */
+		__u16 nr; /* SYSCALL, SYSCALL_SUM: number of the call */
+		__u16 operation; /* LOCK, IO */
+		__u16 what; /* FAULT: enum nps_fault_what; PROC: enum nps_proc_what */
+		__u16 number; /* IRQ */
+		__u16 sequence; /* TENSOR */
+		__u16 call_type; /* DRIVER: enum nps_driver_call */
+		__u16 traced; /* DRIVER_TASK, DRIVER_DONE: NPS_DRIVER_TRACED */
+	};
 	__u32 pid; /* thread group */
 	__u32 tid;
-	__s32 ret;
+	union {
+		__s32 ret;
+		__u32 waker; /* SCHED: tid */
+		__u32 parent; /* PROC: pid */
+		struct nps_tensor_head tensor_head; /* TENSOR */
+	};
 	__u64 start;
-	__u64 dur;
-	__u64 args[4];
+	union {
+		__u64 dur;
+		__u64 born; /* PROC */
+		__u64 handle; /* TENSOR */
+	};
+	union {
+		struct nps_event_call call;
+		struct nps_event_sqe sqe;
+		struct nps_event_cqe cqe;
+		struct nps_event_syscall syscall;
+		struct nps_event_syscall_sum syscall_sum;
+		struct nps_event_lock lock;
+		struct nps_event_fault_sum fault_sum;
+		struct nps_event_major_fault major_fault;
+		struct nps_event_io io;
+		struct nps_event_sched sched;
+		struct nps_event_proc proc;
+		struct nps_event_irq irq;
+		struct nps_event_tensor tensor;
+		struct nps_event_driver driver;
+		struct nps_event_driver_task driver_task;
+		struct nps_event_driver_done driver_done;
+		struct nps_event_driver_dma driver_dma;
+		__u64 args[4];
+	};
 };
+
+#define NPS_EVENT_BYTES 64
+_Static_assert(sizeof(struct nps_event) == NPS_EVENT_BYTES, "a record");
+_Static_assert(__builtin_offsetof(struct nps_event, start) == 16, "start");
+_Static_assert(__builtin_offsetof(struct nps_event, dur) == 24, "dur");
+#define NPS_EVENT_AT(member, offset)                                                                         \
+	_Static_assert(__builtin_offsetof(struct nps_event, member) == (offset), #member)
+#define NPS_EVENT_BODY(body)                                                                                 \
+	_Static_assert(sizeof(((struct nps_event *)0)->body) == 32, #body " fills the record");              \
+	NPS_EVENT_AT(body, 32)
+NPS_EVENT_BODY(call);
+NPS_EVENT_BODY(sqe);
+NPS_EVENT_AT(sqe.sqe, 40);
+NPS_EVENT_AT(sqe.sqe.task, 46);
+NPS_EVENT_AT(sqe.queue, 56);
+NPS_EVENT_BODY(cqe);
+NPS_EVENT_AT(cqe.stream, 40);
+NPS_EVENT_AT(cqe.sqe_type, 49);
+NPS_EVENT_AT(cqe.flags, 54);
+NPS_EVENT_AT(cqe.counter, 56);
+NPS_EVENT_BODY(syscall);
+NPS_EVENT_AT(syscall.result, 56);
+NPS_EVENT_BODY(syscall_sum);
+NPS_EVENT_AT(syscall_sum.longest, 52);
+NPS_EVENT_BODY(lock);
+NPS_EVENT_AT(lock.owner, 52);
+NPS_EVENT_AT(lock.op_flags, 62);
+NPS_EVENT_BODY(fault_sum);
+NPS_EVENT_BODY(major_fault);
+NPS_EVENT_BODY(io);
+NPS_EVENT_AT(io.call, 44);
+NPS_EVENT_AT(io.op_flags, 56);
+NPS_EVENT_BODY(sched);
+NPS_EVENT_AT(sched.next, 52);
+NPS_EVENT_AT(sched.prio, 60);
+NPS_EVENT_BODY(proc);
+NPS_EVENT_AT(proc.comm, 48);
+NPS_EVENT_BODY(irq);
+NPS_EVENT_AT(irq.cpu, 36);
+NPS_EVENT_BODY(tensor);
+NPS_EVENT_AT(tensor_head.part, 13);
+NPS_EVENT_AT(tensor_head.count, 14);
+NPS_EVENT_BODY(driver);
+NPS_EVENT_AT(driver.node, 52);
+NPS_EVENT_AT(driver.device, 54);
+NPS_EVENT_AT(driver.waits_for.task, 60);
+NPS_EVENT_BODY(driver_task);
+NPS_EVENT_AT(driver_task.sqe, 40);
+NPS_EVENT_AT(driver_task.sqe_size, 60);
+NPS_EVENT_BODY(driver_done);
+NPS_EVENT_AT(driver_done.task, 46);
+NPS_EVENT_BODY(driver_dma);
+NPS_EVENT_AT(driver_dma.direction, 36);
 
 /* A slot could not be read from the job's memory; its bit is 1 << slot. In the rings, a text that
  * could not be read is its address; the reader tries again, and in a session file it is 0. */

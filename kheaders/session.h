@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define NPS_SESSION_VERSION 1
+#define NPS_SESSION_VERSION 2 /* records of events have a struct for each kind */
 #define NPS_CHUNK_MAGIC 0x4b43504eU /* "NPCK" */
 #define NPS_CHUNK_MAX (4U << 20) /* no payload is larger */
 

@@ -59,7 +59,7 @@ int nps_event_arg(const struct nps_event *ev, enum nps_meaning meaning, uint64_t
 			continue;
 		if (ev->flags & NPS_F_SLOT_FAULT(i))
 			return 0;
-		*value = ev->args[i];
+		*value = ev->call.slot[i];
 		if (info->slot[i].how == NPS_SLOT_OUT32)
 			*value &= UINT32_MAX;
 		return 1;

@@ -128,21 +128,21 @@ static bool tells_tasks(const struct nps_device *device)
 	       (device->platform != NPS_CHIP_950 && device->platform != NPS_CHIP_950_1);
 }
 
-static int add_driver(const struct order *o, uint32_t proc, const struct nps_driver_event *cqe)
+static int add_driver(const struct order *o, uint32_t proc, const struct nps_event *ev)
 {
 	struct nps_recording *model = o->model;
 	const struct nps_streams *streams = o->streams;
 	const struct nps_sub *subs = model->subs.data;
-	uint32_t device = cqe->args[0] & 0xffff, stream = cqe->args[1] >> 32 & CQE_STREAM,
-		 task = cqe->args[1] >> 48;
-	uint32_t from = nps_map__get(&o->first, stream_key(proc, device, stream)), found;
+	const struct nps_event_driver_done *cqe = &ev->driver_done;
+	uint64_t stream = stream_key(proc, cqe->device, cqe->stream & CQE_STREAM);
+	uint32_t from = nps_map__get(&o->first, stream), found;
 	uint64_t cover;
 
-	if (from == NPS_NONE || device >= NPS_MAX_DEVICES || !tells_tasks(&model->devices[device]))
+	if (from == NPS_NONE || cqe->device >= NPS_MAX_DEVICES || !tells_tasks(&model->devices[cqe->device]))
 		return 0;
-	found = latest(subs, streams, from, first_after(streams, from, cqe->start), task);
+	found = latest(subs, streams, from, first_after(streams, from, ev->start), cqe->task);
 	cover = found == NPS_NONE ? 0 : covered(o, from, found);
-	return cover ? add_sync(model, &subs[streams->keys[found].row], cover, cqe->start) : 0;
+	return cover ? add_sync(model, &subs[streams->keys[found].row], cover, ev->start) : 0;
 }
 
 static int of_driver(const struct order *o)
@@ -152,12 +152,12 @@ static int of_driver(const struct order *o)
 
 	for (uint32_t p = 0; p < model->nprocs; p++) {
 		const struct nps_proc *proc = &model->procs[p];
-		const struct nps_driver_event *ev = proc->drivers.data;
+		const struct nps_event *ev = proc->drivers.data;
 
 		if (nps_proc__in_container(proc))
 			continue;
 		for (size_t i = 0; !err && i < proc->drivers.len; i++)
-			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].args[1] & NPS_CQE_FAILED))
+			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].driver_done.flags & NPS_CQE_FAILED))
 				err = add_driver(o, p, &ev[i]);
 	}
 	return err;
@@ -167,24 +167,24 @@ static int of_driver(const struct order *o)
 
 int nps_completions__keep(struct nps_recording *model, uint32_t proc, const struct nps_event *ev)
 {
-	const uint64_t wrong = (uint64_t)(NPS_CQE_DROP | NPS_CQE_ERROR | NPS_CQE_ACC_ERROR) << 48;
+	const uint16_t wrong = NPS_CQE_DROP | NPS_CQE_ERROR | NPS_CQE_ACC_ERROR;
+	const struct nps_event_cqe *got = &ev->cqe;
 	struct nps_cqe *cqe;
-	uint8_t type = ev->args[2] >> 8;
-	bool timed = type == NPS_SQE_EVENT_RECORD || type == NPS_SQE_PLACE_HOLDER;
+	bool timed = got->sqe_type == NPS_SQE_EVENT_RECORD || got->sqe_type == NPS_SQE_PLACE_HOLDER;
 
-	if (ev->ret || ev->flags & NPS_F_SLOT_FAULT(1) || ev->args[2] & wrong ||
-	    (ev->args[0] & 0xffff) >= NPS_MAX_DEVICES)
+	if (ev->ret || ev->flags & NPS_F_SLOT_FAULT(1) || got->flags & wrong ||
+	    got->device >= NPS_MAX_DEVICES)
 		return 0;
 	cqe = nps_vec__push(&model->cqes);
 	if (!cqe)
 		return -errno;
 	*cqe = (struct nps_cqe){ .done = ev->start + ev->dur,
-				 .count = timed && ev->args[3] > UINT16_MAX ? ev->args[3] : 0,
+				 .count = timed && got->counter > UINT16_MAX ? got->counter : 0,
 				 .proc = proc,
-				 .device = ev->args[0],
-				 .stream = ev->args[1],
-				 .task = ev->args[1] >> 16,
-				 .sqe_type = type };
+				 .device = got->device,
+				 .stream = got->stream,
+				 .task = got->task,
+				 .sqe_type = got->sqe_type };
 	return 0;
 }
 

@@ -123,18 +123,15 @@ static const struct commands *commands_of(uint32_t command, uint8_t kind, const 
 /* Parts whose names are longer than what is kept of them. */
 static const char *const long_parts[] = { "TSDRV_MMAP", "TRS_SHR_ID", "DP_PROC_MNG" };
 
-void nps_driver_part_name(uint64_t bytes, char *name)
+void nps_driver_part_name(const char *part, char *name)
 {
 	size_t n = 0;
 
-	for (; bytes & 0xff && n < 8; bytes >>= 8) {
-		char c = (char)(bytes & 0xff);
-
-		name[n++] = c > ' ' && c < 0x7f ? c : '?';
-	}
+	for (; n < NPS_DRIVER_PART_BYTES && part[n]; n++)
+		name[n] = part[n] > ' ' && part[n] < 0x7f ? part[n] : '?';
 	name[n] = '\0';
-	for (size_t i = 0; n == 8 && i < NPS_ARRAY_SIZE(long_parts); i++)
-		if (!memcmp(name, long_parts[i], 8))
+	for (size_t i = 0; n == NPS_DRIVER_PART_BYTES && i < NPS_ARRAY_SIZE(long_parts); i++)
+		if (!memcmp(name, long_parts[i], NPS_DRIVER_PART_BYTES))
 			snprintf(name, NPS_DRIVER_NAME_MAX, "%s", long_parts[i]);
 }
 

@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 #define NPS_DRIVER_NAME_MAX 64
+#define NPS_DRIVER_PART_BYTES 8 /* of nps_event_driver.part */
 
 /*
- * The part of the driver whose name begins with these 8 bytes, the first in the low half; "" for 0. What no driver calls a
- * part has its printable bytes alone. NAME has NPS_DRIVER_NAME_MAX bytes.
+ * The part of the driver whose name begins with PART, which ends with a 0 or has NPS_DRIVER_PART_BYTES bytes;
+ * "" for none. What no driver calls a part has its printable bytes alone. NAME has NPS_DRIVER_NAME_MAX bytes.
  */
-void nps_driver_part_name(uint64_t bytes, char *name);
+void nps_driver_part_name(const char *part, char *name);
 
 /* The node of KIND (enum nps_npu_node), of DEVICE where each has one. */
 void nps_driver_node_name(uint8_t kind, uint16_t device, char *name);

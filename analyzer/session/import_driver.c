@@ -9,17 +9,11 @@
 
 int nps_driver__keep(struct nps_proc *proc, const struct nps_event *ev)
 {
-	struct nps_driver_event *kept = nps_vec__push(&proc->drivers);
+	struct nps_event *kept = nps_vec__push(&proc->drivers);
 
 	if (!kept)
 		return -errno;
-	*kept = (struct nps_driver_event){ .start = ev->start,
-					   .dur = ev->dur,
-					   .tid = ev->tid,
-					   .ret = ev->ret,
-					   .probe = ev->probe,
-					   .kind = ev->kind };
-	memcpy(kept->args, ev->args, sizeof(kept->args));
+	*kept = *ev;
 	return 0;
 }
 
@@ -40,25 +34,23 @@ static uint32_t text(struct fill *f, const char *s)
 	return id;
 }
 
-/* Does the call wait for a CQE? Then its last slot says of which task. */
-static bool is_wait(const struct nps_driver_event *ev)
+/* Does the call wait for a CQE? */
+static bool is_wait(const struct nps_event *ev)
 {
-	return ev->kind == NPS_EV_DRIVER && ev->probe == NPS_DRIVER_IOCTL &&
-	       (uint8_t)(ev->args[2] >> 32) == NPS_NODE_MANAGER && (ev->args[1] & 0xffff) == ('X' << 8 | 20);
+	return ev->kind == NPS_EV_DRIVER && ev->call_type == NPS_DRIVER_IOCTL &&
+	       ev->driver.node == NPS_NODE_MANAGER && (ev->driver.command & 0xffff) == ('X' << 8 | 20);
 }
 
-static void add_call(struct fill *f, const struct nps_driver_event *ev)
+static void add_call(struct fill *f, const struct nps_event *ev)
 {
 	char part[NPS_DRIVER_NAME_MAX], node[NPS_DRIVER_NAME_MAX], name[2 * NPS_DRIVER_NAME_MAX];
-	uint16_t device = ev->args[2] >> 48;
-	uint8_t kind = ev->args[2] >> 32;
-	uint32_t command = ev->args[1];
+	const struct nps_event_driver *d = &ev->driver;
 	struct nps_driver_table *t = &f->m->driver;
 	size_t row;
 
-	nps_driver_part_name(ev->args[0], part);
-	nps_driver_node_name(kind, device, node);
-	nps_driver_call_name(ev->probe, command, kind, part, node, name, sizeof(name));
+	nps_driver_part_name(d->part, part);
+	nps_driver_node_name(d->node, d->device, node);
+	nps_driver_call_name(ev->call_type, d->command, d->node, part, node, name, sizeof(name));
 	f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
@@ -68,30 +60,30 @@ static void add_call(struct fill *f, const struct nps_driver_event *ev)
 	t->end[row] = nps_recording__real(f->rec, ev->start + ev->dur);
 	t->node[row] = text(f, node);
 	t->part[row] = *part ? text(f, part) : NPS_NONE;
-	t->command[row] = command;
-	t->device[row] = device == NPS_DRIVER_NO_DEVICE ? NPS_NULL : device;
-	t->bytes[row] = ev->args[3] > INT64_MAX || is_wait(ev) ? NPS_NULL : (int64_t)ev->args[3];
+	t->command[row] = d->command;
+	t->device[row] = d->device == NPS_DRIVER_NO_DEVICE ? NPS_NULL : d->device;
+	t->bytes[row] = d->bytes > INT64_MAX || is_wait(ev) ? NPS_NULL : (int64_t)d->bytes;
 	t->result[row] = ev->ret;
 }
 
 /* A copy by PCIe, on the thread that asked for it. */
-static void add_copy(struct fill *f, const struct nps_driver_event *ev)
+static void add_copy(struct fill *f, const struct nps_event *ev)
 {
-	uint32_t device = ev->args[0], direction = ev->args[0] >> 32;
+	const struct nps_event_driver_dma *dma = &ev->driver_dma;
 	struct nps_driver_table *t = &f->m->driver;
 	size_t row;
 
 	f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
-	t->name[row] = text(f, direction ? "PCIe copy from the device" : "PCIe copy to the device");
+	t->name[row] = text(f, dma->direction ? "PCIe copy from the device" : "PCIe copy to the device");
 	t->gtid[row] = (uint64_t)f->proc->pid << 32 | ev->tid;
 	t->start[row] = nps_recording__real(f->rec, ev->start);
 	t->end[row] = nps_recording__real(f->rec, ev->start + ev->dur);
 	t->node[row] = text(f, "PCIe");
 	t->part[row] = NPS_NONE;
-	t->device[row] = device < NPS_MAX_DEVICES ? (int64_t)device : NPS_NULL;
-	t->bytes[row] = ev->args[3] > INT64_MAX ? NPS_NULL : (int64_t)ev->args[3];
+	t->device[row] = dma->device < NPS_MAX_DEVICES ? (int64_t)dma->device : NPS_NULL;
+	t->bytes[row] = dma->bytes > INT64_MAX ? NPS_NULL : (int64_t)dma->bytes;
 	t->result[row] = ev->ret;
 }
 
@@ -145,13 +137,14 @@ static const struct nps_task *submission_of(struct fill *f, struct submissions *
 	return &s->tasks[row];
 }
 
-static void add_task(struct fill *f, const struct nps_driver_event *ev, struct submissions *s)
+static void add_task(struct fill *f, const struct nps_event *ev, struct submissions *s)
 {
-	uint32_t device = ev->args[0] & 0xffff, stream = ev->args[1] >> 32 & 0xffff, id = ev->args[1] >> 48;
+	const struct nps_event_driver_task *sent = &ev->driver_task;
+	uint8_t type = sent->sqe.type & NPS_SQE_TYPE_BITS;
 	/* The driver's tracepoint has the ids that the driver gave these. */
-	bool nameless = ev->probe == NPS_DRIVER_TRACED && (ev->args[1] & 0x3f) == NPS_SQE_FFTS;
-	const struct nps_task *task = nameless ? NULL
-					       : submission_of(f, s, task_key(device, stream, id), ev->start);
+	bool nameless = ev->traced == NPS_DRIVER_TRACED && type == NPS_SQE_FFTS;
+	uint64_t key = task_key(sent->device, sent->sqe.stream, sent->sqe.task);
+	const struct nps_task *task = nameless ? NULL : submission_of(f, s, key, ev->start);
 	struct nps_driver_task_table *t = &f->m->driver_task;
 	size_t row;
 
@@ -159,14 +152,14 @@ static void add_task(struct fill *f, const struct nps_driver_event *ev, struct s
 		f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
-	t->device[row] = device;
-	t->stream[row] = stream;
-	t->task[row] = nameless ? NPS_NULL : (int64_t)id;
-	t->queue[row] = ev->args[0] >> 32;
-	t->type[row] = ev->args[1] & 0x3f;
+	t->device[row] = sent->device;
+	t->stream[row] = sent->sqe.stream;
+	t->task[row] = nameless ? NPS_NULL : sent->sqe.task;
+	t->queue[row] = sent->queue;
+	t->type[row] = type;
 	t->gtid[row] = (uint64_t)f->proc->pid << 32 | ev->tid;
 	t->start[row] = nps_recording__real(f->rec, ev->start);
-	t->took[row] = ev->probe == NPS_DRIVER_TRACED ? NPS_NULL : (int64_t)ev->dur;
+	t->took[row] = ev->traced == NPS_DRIVER_TRACED ? NPS_NULL : (int64_t)ev->dur;
 	t->submit[row] = task ? nps_recording__real(f->rec, task->submit) : 0;
 	t->queued[row] = task ? (int64_t)(ev->start - task->submit) : NPS_NULL;
 	t->name[row] = task ? task->name : NPS_NONE;
@@ -174,23 +167,23 @@ static void add_task(struct fill *f, const struct nps_driver_event *ev, struct s
 }
 
 /* The wait of the process that the CQE at row I ended; NULL: nobody waited for it in the driver. */
-static const struct nps_driver_event *wait_of(const struct nps_proc *proc, const struct nps_map *waits,
-					      size_t i)
+static const struct nps_event *wait_of(const struct nps_proc *proc, const struct nps_map *waits, size_t i)
 {
-	const struct nps_driver_event *cqe = &NPS_AT(&proc->drivers, struct nps_driver_event, i), *wait;
-	uint32_t row = nps_map__get(waits, task_key(0, cqe->args[1] >> 32, cqe->args[1] >> 48));
+	const struct nps_event *cqe = &NPS_AT(&proc->drivers, struct nps_event, i), *wait;
+	const struct nps_event_driver_done *done = &cqe->driver_done;
+	uint32_t row = nps_map__get(waits, task_key(0, done->stream, done->task));
 
 	if (row == NPS_NONE)
 		return NULL;
-	wait = &NPS_AT(&proc->drivers, struct nps_driver_event, row);
+	wait = &NPS_AT(&proc->drivers, struct nps_event, row);
 	return wait->start <= cqe->start && cqe->start <= wait->start + wait->dur &&
-			       (wait->args[2] >> 48 == NPS_DRIVER_NO_DEVICE ||
-				wait->args[2] >> 48 == (cqe->args[0] & 0xffff))
+			       (wait->driver.device == NPS_DRIVER_NO_DEVICE ||
+				wait->driver.device == done->device)
 		       ? wait
 		       : NULL;
 }
 
-static void add_cqe(struct fill *f, const struct nps_driver_event *ev, const struct nps_driver_event *wait)
+static void add_cqe(struct fill *f, const struct nps_event *ev, const struct nps_event *wait)
 {
 	struct nps_driver_cqe_table *t = &f->m->driver_cqe;
 	size_t row;
@@ -198,10 +191,10 @@ static void add_cqe(struct fill *f, const struct nps_driver_event *ev, const str
 	f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
-	t->device[row] = ev->args[0] & 0xffff;
-	t->stream[row] = ev->args[1] >> 32 & 0xffff;
-	t->task[row] = ev->args[1] >> 48;
-	t->queue[row] = ev->args[0] >> 32;
+	t->device[row] = ev->driver_done.device;
+	t->stream[row] = ev->driver_done.stream;
+	t->task[row] = ev->driver_done.task;
+	t->queue[row] = ev->driver_done.queue;
 	t->pid[row] = f->proc->pid;
 	t->timestamp[row] = nps_recording__real(f->rec, ev->start);
 	t->waiter[row] = wait ? wait->tid : 0;
@@ -219,10 +212,12 @@ int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, c
 	if (proc->drivers.len)
 		f.err = sort_submissions(&s, rec, proc, f.foreign ? 0 : proc->tasks);
 	for (size_t i = 0; !f.err && i < proc->drivers.len; i++) {
-		const struct nps_driver_event *ev = &NPS_AT(&proc->drivers, struct nps_driver_event, i);
+		const struct nps_event *ev = &NPS_AT(&proc->drivers, struct nps_event, i);
 
 		if (is_wait(ev) && i < NPS_NONE)
-			f.err = nps_map__put(&waits, task_key(0, ev->args[3], ev->args[3] >> 32), i);
+			f.err = nps_map__put(
+				&waits, task_key(0, ev->driver.waits_for.stream, ev->driver.waits_for.task),
+				i);
 		if (f.err)
 			break;
 		if (ev->kind == NPS_EV_DRIVER)

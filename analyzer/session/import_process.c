@@ -13,6 +13,7 @@
 #include "session/place.h"
 #include "session/session_reader.h"
 #include "session/task_types.h"
+#include "session/time_order.h"
 #include "session/wakers.h"
 
 #include <cjson/cJSON.h>
@@ -61,49 +62,6 @@ static bool add(struct fill *f, struct nps_table *table, size_t *row)
 	if (!f->err)
 		f->err = nps_table__add(table, row);
 	return !f->err;
-}
-
-/* Rows of VEC, whose first field is a time, in its order: events of different CPUs interleave in the session. */
-static int sort_rows(struct nps_vec *vec)
-{
-	struct nps_vec keys, sorted;
-	size_t n = vec->len;
-	int err;
-
-	nps_vec__init(&keys, vec->dirfd, sizeof(struct nps_key));
-	nps_vec__init(&sorted, vec->dirfd, vec->elem);
-	err = n >= NPS_NONE ? -EOVERFLOW : nps_vec__resize(&keys, 2 * n);
-	if (!err)
-		err = nps_vec__resize(&sorted, n);
-	if (!err && n) {
-		struct nps_key *key = keys.data;
-
-		for (size_t i = 0; i < n; i++)
-			key[i] = (struct nps_key){ .key = *(uint64_t *)((char *)vec->data + i * vec->elem),
-						   .row = i };
-		nps_sort_keys(key, key + n, n);
-		for (size_t i = 0; i < n; i++)
-			memcpy((char *)sorted.data + i * vec->elem,
-			       (char *)vec->data + key[i].row * vec->elem, vec->elem);
-		nps_vec__free(vec);
-		*vec = sorted;
-	} else {
-		nps_vec__free(&sorted);
-	}
-	nps_vec__free(&keys);
-	return err;
-}
-
-/* Everything that this file walks in the order of its times. */
-static int sort_proc(struct nps_proc *proc)
-{
-	struct nps_vec *const all[] = { &proc->os_calls, &proc->os_spans, &proc->os_locks, &proc->runs,
-					&proc->irqs,	 &proc->drivers,  &proc->marks };
-	int err = 0;
-
-	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(all); i++)
-		err = sort_rows(all[i]);
-	return err;
 }
 
 /* --- device ------------------------------------------------------------------------------------------ */
@@ -593,7 +551,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	model->process = proc->comm;
 	asked(&f);
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
-	f.err = sort_proc(proc);
+	f.err = nps_proc__sort(proc);
 	tasks(&f);
 	if (!f.err)
 		f.err = nps_collectives__fill(model, &proc->comms, rec->begin_real - rec->begin, &unseen);
@@ -648,7 +606,7 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	for (uint32_t p = 0; p < rec->nprocs && !f.err; p++) {
 		f.proc = &rec->procs[p];
-		f.err = sort_proc(f.proc);
+		f.err = nps_proc__sort(f.proc);
 		if (!f.err)
 			f.err = nps_os_calls__fill(model, rec, f.proc);
 		runs(&f);

@@ -196,14 +196,14 @@ static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
 		return -errno;
 	*run = (struct nps_run){ .start = ev->start,
 				 .end = ev->start + ev->dur,
-				 .left = ev->args[0],
-				 .woken = ev->args[1],
+				 .left = ev->sched.off,
+				 .woken = ev->sched.runnable,
 				 .tid = ev->tid,
-				 .cpu = ev->args[2],
-				 .next = ev->args[2] >> 32,
-				 .state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : ev->args[3],
-				 .prio = ev->args[3] >> 32 & 0xffff,
-				 .waker = ev->ret > 0 ? ev->ret : 0 };
+				 .cpu = ev->sched.cpu,
+				 .next = ev->sched.next,
+				 .state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : ev->sched.state,
+				 .prio = ev->sched.prio,
+				 .waker = ev->waker <= INT32_MAX ? ev->waker : 0 };
 	return 0;
 }
 
@@ -216,9 +216,9 @@ static int keep_irq(struct nps_proc *proc, const struct nps_event *ev)
 	*irq = (struct nps_irq){ .start = ev->start,
 				 .end = ev->start + ev->dur,
 				 .tid = ev->tid,
-				 .cpu = ev->args[0] >> 32,
-				 .number = ev->probe,
-				 .what = ev->args[0] };
+				 .cpu = ev->irq.cpu,
+				 .number = ev->number,
+				 .what = ev->irq.what };
 	return 0;
 }
 
@@ -272,9 +272,7 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return -errno;
 	*copy = *ev;
 	in->last_call = NPS_MAX(in->last_call, end);
-	if (ev->kind == NPS_EV_TENSOR)
-		return 0; /* its probe is a number of its own */
-	if (!in->mapped)
+	if (ev->kind == NPS_EV_TENSOR || !in->mapped)
 		return 0;
 	probe = nps_map__get(&in->probe_of, ev->probe);
 	in->unlisted += probe == NPS_NONE;

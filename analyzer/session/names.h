@@ -42,10 +42,9 @@ struct nps_names {
 	struct nps_doubts doubts; /* of what TENSOR records tell */
 };
 
-/*
- * Reads all events of MODEL. In marks that begin a run (plans.h) it sets args[3] to the number of the run in
- * names->runs, plus 1. 0 or -ENOMEM.
- */
+#define NPS_RUN_SLOT 3 /* of a mark that begins a run: its row in nps_names.runs, plus 1 */
+
+/* Reads all events of MODEL, and sets NPS_RUN_SLOT of those that begin a run (plans.h). 0 or -ENOMEM. */
 int nps_names__build(struct nps_names *names, struct nps_recording *model);
 
 /* A key for HANDLE in process PROC. */

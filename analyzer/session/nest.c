@@ -18,6 +18,8 @@
 #include <string.h>
 
 #define COOL (1U << 19) /* events after which those that were read leave the resident set */
+#define COMM_INDEX_SLOT 2 /* of HcclCommInitAll, which has a record for each communicator: its index */
+
 /* --- calls --- */
 
 struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end, uint8_t level, uint32_t name)
@@ -177,7 +179,8 @@ static int on_event(struct nps_walk *w, const struct nps_event *ev)
 {
 	if (ev->kind == NPS_EV_TENSOR)
 		return 0; /* plans.h has read it */
-	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && ev->kind == NPS_EV_API && ev->args[2])
+	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && ev->kind == NPS_EV_API &&
+	    ev->call.slot[COMM_INDEX_SLOT])
 		return 0; /* another communicator of a call that has its row */
 	nps_walk__submitted(w, ev);
 	pop_until(w, ev->start, ev->start + ev->dur);

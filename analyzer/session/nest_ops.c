@@ -64,9 +64,10 @@ static bool continues(const struct nps_walk *w, const struct nps_op_run *run, co
 
 static void begin_run(struct nps_walk *w, const struct nps_event *ev, const struct nps_op_run *outer)
 {
-	bool known = ev->args[3] && ev->args[3] <= w->names->runs.len;
+	uint64_t run = ev->call.slot[NPS_RUN_SLOT];
+	bool known = run && run <= w->names->runs.len;
 
-	nps_walk__enter_run(w, known ? &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1) : NULL,
+	nps_walk__enter_run(w, known ? &NPS_AT(&w->names->runs, struct nps_op_run, run - 1) : NULL,
 			    ev->start);
 	if (w->run && continues(w, w->run, outer)) {
 		w->run->first = outer->first;

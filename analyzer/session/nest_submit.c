@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static uint8_t memcpy_operation(const struct nps_event *ev)
 {
@@ -230,8 +231,8 @@ static void number_as_chip(struct nps_sub *sub, uint32_t chip, const struct nps_
 	sub->sqe_type = nps_sqe_type(chip, sub->sqe_type);
 	if (chip != NPS_CHIP_950 && chip != NPS_CHIP_950_1)
 		return;
-	sub->task = ev->args[1] >> 32;
-	sub->stream = ev->args[3];
+	sub->task = ev->sqe.sqe.stream | (uint32_t)ev->sqe.sqe.task << 16;
+	sub->stream = ev->sqe.queue;
 	if (what == NPS_CALL_RECORD_EVENT && sub->sqe_type == NPS_SQE_NOTIFY_RECORD)
 		sub->sqe_type = NPS_SQE_EVENT_RECORD;
 	else if (what == NPS_CALL_WAIT_EVENT && sub->sqe_type == NPS_SQE_NOTIFY_WAIT)
@@ -255,8 +256,8 @@ void nps_walk__submitted(struct nps_walk *w, const struct nps_event *next)
 
 static bool is_same_sqe(const struct nps_event *a, const struct nps_event *b)
 {
-	return (a->args[0] & 0xffff) == (b->args[0] & 0xffff) && a->args[1] == b->args[1] &&
-	       a->args[2] == b->args[2] && a->args[3] == b->args[3];
+	return a->sqe.device == b->sqe.device && a->sqe.queue == b->sqe.queue &&
+	       !memcmp(&a->sqe.sqe, &b->sqe.sqe, sizeof(a->sqe.sqe));
 }
 
 /*
@@ -335,7 +336,8 @@ static void note_sent(struct nps_walk *w, const struct nps_event *ev)
 
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 {
-	unsigned int device = ev->args[0] & 0xffff, type = ev->args[1] & 0x3f;
+	const struct nps_sqe_head *sqe = &ev->sqe.sqe;
+	unsigned int device = ev->sqe.device, type = sqe->type & NPS_SQE_TYPE_BITS;
 	const struct nps_device *known = device < NPS_MAX_DEVICES ? &w->model->devices[device] : NULL;
 	struct nps_frame *coll = nps_walk__frame(w, NPS_CALL_COLLECTIVE),
 			 *call = nps_walk__frame(w, NPS_CALL_MEMCPY), *inner = NULL;
@@ -374,9 +376,9 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .run = NPS_NONE,
 				 .memcpy_call = NPS_NONE,
 				 .device = device,
-				 .stream = ev->args[1] >> 32,
-				 .task = ev->args[1] >> 48 & UINT16_MAX,
-				 .blocks = ev->args[1] >> 16,
+				 .stream = sqe->stream,
+				 .task = sqe->task,
+				 .blocks = sqe->blocks,
 				 .sqe_type = type,
 				 .memcpy_op = 255,
 				 .open_ended = !ev->dur };

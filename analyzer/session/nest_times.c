@@ -54,23 +54,27 @@ static bool marked(const struct nps_walk *w, uint32_t proc, const struct nps_eve
 /* aclrtEventElapsedTime tells ms as a float. */
 static bool elapsed(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
 {
-	uint32_t bits = p->ev->args[2];
+	const struct nps_event_call *call = &p->ev->call; /* two of its values mean events */
 	float ms;
 
-	memcpy(&ms, &bits, sizeof(ms));
+	memcpy(&ms, &call->slot[2], sizeof(ms));
 	t->kind = NPS_TIMING_BETWEEN;
 	t->ns = (double)ms * 1e6;
 	t->error = STEP_NS + fabs(t->ns) * FLOAT_ERROR;
-	return isfinite(ms) && marked(w, p->proc, p->ev, p->ev->args[0], &t->from) &&
-	       marked(w, p->proc, p->ev, p->ev->args[1], &t->to);
+	return isfinite(ms) && marked(w, p->proc, p->ev, call->slot[0], &t->from) &&
+	       marked(w, p->proc, p->ev, call->slot[1], &t->to);
 }
 
 static bool timestamp(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
 {
+	uint64_t handle, us;
+
+	if (!nps_event_arg(p->ev, NPS_M_EVENT, &handle) || !nps_event_arg(p->ev, NPS_M_ARG, &us))
+		return false;
 	t->kind = NPS_TIMING_AT;
-	t->at = p->ev->args[1] * STAMP_NS;
+	t->at = us * STAMP_NS;
 	t->error = STAMP_NS;
-	return p->ev->args[1] <= UINT64_MAX / STAMP_NS && marked(w, p->proc, p->ev, p->ev->args[0], &t->to);
+	return us <= UINT64_MAX / STAMP_NS && marked(w, p->proc, p->ev, handle, &t->to);
 }
 
 static bool waited(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)

@@ -95,43 +95,43 @@ static void *row_of(struct nps_map *map, struct nps_vec *rows, uint32_t proc, ui
 
 static int add_tensor(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
 {
-	struct tensor *t = row_of(&operands->tensor_of, &operands->tensors, proc, ev->dur);
-	uint32_t dims = NPS_MIN(NPS_TENSOR_DIMS(ev->ret), (uint32_t)NPS_TENSOR_DIMS_MAX);
-	int16_t type = NPS_TENSOR_TYPE(ev->ret), format = NPS_TENSOR_FORMAT(ev->ret);
+	struct tensor *t = row_of(&operands->tensor_of, &operands->tensors, proc, ev->handle);
+	const struct nps_tensor_head *head = &ev->tensor_head;
+	uint32_t dims = NPS_MIN((uint32_t)head->dims, (uint32_t)NPS_TENSOR_DIMS_MAX);
 
 	if (!t)
 		return -ENOMEM;
 	*t = (struct tensor){ .age = age_of(operands, proc),
 			      .complete = !(ev->flags & (NPS_F_TRUNCATED | NPS_F_SLOT_FAULT(0))),
-			      .is.type = type < 0 ? GE_TYPE_UNDEFINED : type,
-			      .is.format = format < 0 ? GE_FORMAT_UNDEFINED : format };
+			      .is.type = head->type < 0 ? GE_TYPE_UNDEFINED : head->type,
+			      .is.format = head->format < 0 ? GE_FORMAT_UNDEFINED : head->format };
 	for (uint32_t i = 0; i < dims; i++)
-		t->is.shape[i] = ev->args[i / 2] >> (i % 2 ? 32 : 0);
+		t->is.shape[i] = ev->tensor.size[i];
 	return 0;
 }
 
 static int add_list(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
 {
-	struct list *list = row_of(&operands->list_of, &operands->lists, proc, ev->dur);
-	uint32_t part = NPS_TENSOR_PART(ev->ret);
+	struct list *list = row_of(&operands->list_of, &operands->lists, proc, ev->handle);
+	uint32_t part = ev->tensor_head.part;
 
 	if (!list)
 		return -ENOMEM;
 	if (!part)
-		*list = (struct list){ .age = age_of(operands, proc), .count = NPS_TENSOR_COUNT(ev->ret) };
+		*list = (struct list){ .age = age_of(operands, proc), .count = ev->tensor_head.count };
 	if (part * 4 != list->told || list->told + 4 > NPS_MAX_LIST || ev->flags) {
 		list->count = UINT32_MAX; /* a part is missing: the list is not known */
 		return 0;
 	}
-	memcpy(&list->members[list->told], ev->args, sizeof(ev->args));
+	memcpy(&list->members[list->told], ev->tensor.member, sizeof(ev->tensor.member));
 	list->told += 4;
 	return 0;
 }
 
 int nps_operands__add(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
 {
-	return NPS_TENSOR_WHAT(ev->ret) == NPS_TENSOR_LIST ? add_list(operands, proc, ev)
-							   : add_tensor(operands, proc, ev);
+	return ev->tensor_head.what == NPS_TENSOR_LIST ? add_list(operands, proc, ev)
+						       : add_tensor(operands, proc, ev);
 }
 
 static const struct tensor *tensor_at(const struct nps_operands *operands, uint32_t proc, uint64_t address)

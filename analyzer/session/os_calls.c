@@ -18,16 +18,27 @@
 
 /* --- what is kept of the events --- */
 
-static int keep_call(struct nps_proc *proc, const struct nps_event *ev, uint16_t nr)
+static struct nps_os_call *add_kept(struct nps_proc *proc, const struct nps_event *ev, uint16_t nr)
 {
 	struct nps_os_call *call = nps_vec__push(&proc->os_calls);
 
+	if (call)
+		*call = (struct nps_os_call){ .start = ev->start,
+					      .end = ev->start + ev->dur,
+					      .tid = ev->tid,
+					      .nr = nr,
+					      .flags = ev->flags };
+	return call;
+}
+
+static int keep_call(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_os_call *call = add_kept(proc, ev, ev->nr);
+
 	if (!call)
 		return -errno;
-	*call = (struct nps_os_call){
-		.start = ev->start, .end = ev->start + ev->dur, .tid = ev->tid, .nr = nr, .flags = ev->flags
-	};
-	memcpy(call->args, ev->args, sizeof(call->args));
+	memcpy(call->arg, ev->syscall.arg, sizeof(call->arg));
+	call->result = ev->syscall.result;
 	return 0;
 }
 
@@ -51,16 +62,17 @@ static int keep_span(struct nps_proc *proc, const struct nps_event *ev)
 		return -errno;
 	*span = (struct nps_os_span){ .first = ev->start,
 				      .last = ev->start + ev->dur,
-				      .total = ev->args[1],
-				      .longest = ev->args[2] >> 32,
+				      .total = ev->syscall_sum.total,
+				      .longest = ev->syscall_sum.longest,
 				      .tid = ev->tid,
-				      .nr = ev->probe };
+				      .nr = ev->nr };
 	return 0;
 }
 
 static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 {
-	uint64_t key = nps_hash2(ev->tid, ev->probe | (uint64_t)ev->flags << 16);
+	const struct nps_event_syscall_sum *s = &ev->syscall_sum;
+	uint64_t key = nps_hash2(ev->tid, ev->nr | (uint64_t)ev->flags << 16);
 	struct nps_os_sum *sum = row_of(&proc->os_sums, &proc->os_sum_of, key);
 	uint64_t end = nps_add_sat(ev->start, ev->dur);
 
@@ -71,38 +83,26 @@ static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 					    .last = end,
 					    .shortest = UINT64_MAX,
 					    .tid = ev->tid,
-					    .nr = ev->probe,
+					    .nr = ev->nr,
 					    .flags = ev->flags };
 	sum->first = NPS_MIN(sum->first, ev->start);
 	sum->last = NPS_MAX(sum->last, end);
-	sum->count = nps_add_sat(sum->count, ev->args[0] & UINT32_MAX);
-	sum->errors = nps_add_sat(sum->errors, ev->args[0] >> 32);
-	sum->total = nps_add_sat(sum->total, ev->args[1]);
-	sum->shortest = NPS_MIN(sum->shortest, ev->args[2] & UINT32_MAX);
-	sum->longest = NPS_MAX(sum->longest, ev->args[2] >> 32);
-	sum->bytes = nps_add_sat(sum->bytes, ev->args[3]);
+	sum->count = nps_add_sat(sum->count, s->count);
+	sum->errors = nps_add_sat(sum->errors, s->failed);
+	sum->total = nps_add_sat(sum->total, s->total);
+	sum->shortest = NPS_MIN(sum->shortest, (uint64_t)s->shortest);
+	sum->longest = NPS_MAX(sum->longest, (uint64_t)s->longest);
+	sum->bytes = nps_add_sat(sum->bytes, s->bytes);
 	return keep_span(proc, ev);
 }
 
 static int keep_lock(struct nps_proc *proc, const struct nps_event *ev)
 {
-	struct nps_os_lock *lock = nps_vec__push(&proc->os_locks);
+	struct nps_event *kept = nps_vec__push(&proc->os_locks);
 
-	if (!lock)
+	if (!kept)
 		return -errno;
-	*lock = (struct nps_os_lock){ .start = ev->start,
-				      .end = ev->start + ev->dur,
-				      .address = ev->args[0],
-				      .tid = ev->tid,
-				      .waker = ev->args[1],
-				      .value = ev->args[1] >> 32,
-				      .word = ev->args[2],
-				      .owner = ev->args[2] >> 32,
-				      .users = ev->args[3],
-				      .mutex_kind = ev->args[3] >> 32,
-				      .op_flags = ev->args[3] >> 48,
-				      .op = ev->probe,
-				      .unreadable = ev->flags & NPS_F_SLOT_FAULT(2) };
+	*kept = *ev;
 	return 0;
 }
 
@@ -118,16 +118,23 @@ static struct nps_os_thread *thread_of(struct nps_proc *proc, uint32_t tid)
 static int keep_fault(struct nps_proc *proc, const struct nps_event *ev)
 {
 	struct nps_os_thread *thread = thread_of(proc, ev->tid);
+	struct nps_os_call *call;
 
 	if (!thread)
 		return -ENOMEM;
-	if (ev->probe == NPS_FAULT_SUM) {
-		thread->minor = nps_add_sat(thread->minor, ev->args[0]);
-		thread->major = nps_add_sat(thread->major, ev->args[1]);
+	if (ev->what == NPS_FAULT_SUM) {
+		thread->minor = nps_add_sat(thread->minor, ev->fault_sum.minor);
+		thread->major = nps_add_sat(thread->major, ev->fault_sum.major);
 		return 0;
 	}
 	thread->major_ns = nps_add_sat(thread->major_ns, ev->dur);
-	return ev->dur ? keep_call(proc, ev, FAULT_NR) : 0;
+	if (!ev->dur)
+		return 0;
+	call = add_kept(proc, ev, FAULT_NR);
+	if (!call)
+		return -errno;
+	call->arg[0] = ev->major_fault.address;
+	return 0;
 }
 
 static int keep_io(struct nps_proc *proc, const struct nps_event *ev)
@@ -136,11 +143,11 @@ static int keep_io(struct nps_proc *proc, const struct nps_event *ev)
 
 	if (!thread)
 		return -ENOMEM;
-	if ((ev->probe != DISK_READ && ev->probe != DISK_WRITE) || !ev->args[0])
+	if ((ev->operation != DISK_READ && ev->operation != DISK_WRITE) || !ev->io.bytes)
 		return 0; /* flushes and discards move no data */
-	thread->requests[ev->probe]++;
-	thread->bytes[ev->probe] = nps_add_sat(thread->bytes[ev->probe], ev->args[0]);
-	thread->ns[ev->probe] = nps_add_sat(thread->ns[ev->probe], ev->dur);
+	thread->requests[ev->operation]++;
+	thread->bytes[ev->operation] = nps_add_sat(thread->bytes[ev->operation], ev->io.bytes);
+	thread->ns[ev->operation] = nps_add_sat(thread->ns[ev->operation], ev->dur);
 	return 0;
 }
 
@@ -148,7 +155,7 @@ int nps_os_calls__keep(struct nps_proc *proc, const struct nps_event *ev)
 {
 	switch (ev->kind) {
 	case NPS_EV_SYSCALL:
-		return keep_call(proc, ev, ev->probe);
+		return keep_call(proc, ev);
 	case NPS_EV_SYSCALL_SUM:
 		return keep_sum(proc, ev);
 	case NPS_EV_LOCK:
@@ -305,13 +312,12 @@ static bool is_thread(const void *ctx, uint32_t tid)
 	return nps_map__get(&f->thread_of, tid) != NPS_NONE;
 }
 
-static void add_wait(struct fill *f, const struct nps_os_lock *w, enum nps_os_lock_kind kind, uint32_t holder)
+static void add_wait(struct fill *f, const struct nps_event *w, enum nps_os_lock_kind kind, uint32_t holder)
 {
 	static const char *const names[] = NPS_LOCK_NAMES;
 	struct nps_os_lock_table *t = &f->m->os_lock;
-	uint64_t key = nps_hash2(nps_hash2(w->address, w->tid), (uint64_t)kind << 32 | holder);
+	uint64_t key = nps_hash2(nps_hash2(w->lock.address, w->tid), (uint64_t)kind << 32 | holder);
 	uint32_t known = nps_map__get(&f->lock_of, key), name = text(f, names[kind]);
-	uint64_t ns = w->end - w->start;
 	size_t row = known;
 
 	if (known == NPS_NONE && !f->err)
@@ -322,14 +328,14 @@ static void add_wait(struct fill *f, const struct nps_os_lock *w, enum nps_os_lo
 		return;
 	t->gtid[row] = gtid(f, w->tid);
 	t->kind[row] = name;
-	t->address[row] = w->address;
+	t->address[row] = w->lock.address;
 	t->holder[row] = holder;
 	t->count[row]++;
-	t->total[row] = nps_add_sat(t->total[row], ns);
-	if (ns >= t->longest[row]) {
-		t->longest[row] = ns;
+	t->total[row] = nps_add_sat(t->total[row], w->dur);
+	if (w->dur >= t->longest[row]) {
+		t->longest[row] = w->dur;
 		t->longest_start[row] = real(f, w->start);
-		t->waker[row] = w->waker;
+		t->waker[row] = w->lock.waker;
 	}
 }
 
@@ -337,7 +343,7 @@ static void add_wait(struct fill *f, const struct nps_os_lock *w, enum nps_os_lo
 static void wait_of(struct fill *f, const struct nps_os_call *call, size_t row)
 {
 	struct nps_osrt_table *t = &f->m->osrt;
-	const struct nps_os_lock *locks = f->proc->os_locks.data;
+	const struct nps_event *locks = f->proc->os_locks.data;
 	size_t n = f->proc->os_locks.len;
 
 	while (f->lock < n && locks[f->lock].start < call->start)
@@ -349,7 +355,7 @@ static void wait_of(struct fill *f, const struct nps_os_call *call, size_t row)
 			continue;
 		t->lock[row] = nps_os_lock_kind_of(&locks[i], is_thread, f, &holder);
 		t->holder[row] = holder;
-		t->waker[row] = locks[i].waker;
+		t->waker[row] = locks[i].lock.waker;
 		add_wait(f, &locks[i], t->lock[row], holder);
 		return;
 	}
@@ -374,21 +380,20 @@ static void add_call(struct fill *f, const struct nps_os_call *call)
 	t->unfinished[row] = !!(call->flags & NPS_F_UNFINISHED);
 	if (t->unfinished[row] && call->flags & NPS_F_SLOT_FAULT(2))
 		t->shape[row] = NPS_OS_PLAIN; /* its arguments are not known */
-	t->arg0[row] = call->args[0];
-	t->arg1[row] = call->args[1];
-	t->arg2[row] = call->args[2];
-	t->result[row] = (int64_t)call->args[3];
+	t->arg0[row] = call->arg[0];
+	t->arg1[row] = call->arg[1];
+	t->arg2[row] = call->arg[2];
+	t->result[row] = call->result;
 	t->path[row] = NPS_NONE;
 	if (t->shape[row] == NPS_OS_OPEN) {
 		const char *name = nps_strings__get(f->m->strings, n->name);
 
-		t->path[row] = nps_recording__text(f->rec, call->args[!strncmp(name, "openat", 6)]);
+		t->path[row] = nps_recording__text(f->rec, call->arg[!strncmp(name, "openat", 6)]);
 	}
 	if (n->shape == NPS_OS_FUTEX)
 		wait_of(f, call, row);
-	if (call->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && (int64_t)call->args[3] > 0 &&
-	    !t->unfinished[row])
-		sockets(f, call->tid, call->start, n->in, call->args[3]);
+	if (call->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && call->result > 0 && !t->unfinished[row])
+		sockets(f, call->tid, call->start, n->in, call->result);
 }
 
 static void add_sum(struct fill *f, const struct nps_os_sum *sum)

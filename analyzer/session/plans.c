@@ -188,11 +188,11 @@ static void open_unmarked(struct nps_plans *plans, uint32_t proc, struct thread 
 
 static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
 {
-	uint32_t part = NPS_TENSOR_PART(ev->ret), n = NPS_TENSOR_COUNT(ev->ret);
+	uint32_t part = ev->tensor_head.part, n = ev->tensor_head.count;
 
 	if (!part) {
 		open_unmarked(plans, proc, t, ev->start);
-		t->api = nps_recording__text(plans->names->model, ev->dur);
+		t->api = nps_recording__text(plans->names->model, ev->handle);
 		t->n = n;
 		t->told = 0;
 	}
@@ -200,7 +200,7 @@ static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t
 		t->n = UINT32_MAX; /* never told: but the first phase was entered */
 		return;
 	}
-	memcpy(&t->slots[t->told], ev->args, sizeof(ev->args));
+	memcpy(&t->slots[t->told], ev->tensor.member, sizeof(ev->tensor.member));
 	t->told += 4;
 }
 
@@ -220,15 +220,15 @@ static int on_gap(struct nps_plans *plans, uint32_t proc, struct thread *t, uint
 static int count_record(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
 {
 	const struct nps_losses *losses = &plans->names->model->losses;
-	uint16_t gap = ev->probe - t->records;
+	uint16_t gap = ev->sequence - t->records;
 	int err = 0;
 
-	if (gap && (ev->probe || losses->ring[NPS_EV_TENSOR]))
+	if (gap && (ev->sequence || losses->ring[NPS_EV_TENSOR]))
 		err = on_gap(plans, proc, t, ev->start);
-	if (ev->probe && gap <= losses->ring[NPS_EV_TENSOR])
+	if (ev->sequence && gap <= losses->ring[NPS_EV_TENSOR])
 		plans->missed += gap;
 	t->seen = true;
-	t->records = ev->probe + 1;
+	t->records = ev->sequence + 1;
 	t->proc = proc;
 	t->told_last = ev->start;
 	return err;
@@ -241,7 +241,7 @@ static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, c
 
 	if (err)
 		return err;
-	switch (NPS_TENSOR_WHAT(ev->ret)) {
+	switch (ev->tensor_head.what) {
 	case NPS_TENSOR_TENSOR:
 	case NPS_TENSOR_LIST:
 		return nps_operands__add(&plans->operands, proc, ev);
@@ -252,7 +252,7 @@ static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, c
 		open_unmarked(plans, proc, t, ev->start);
 		if (!t->unbound || t->plan.api == NPS_NONE)
 			return 0; /* its L0 operators told already */
-		ex = executor_of(plans, proc, ev->dur);
+		ex = executor_of(plans, proc, ev->handle);
 		if (!ex)
 			return -ENOMEM;
 		bind(plans, t, ex, ev->start);
@@ -360,7 +360,7 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 
 	nps_event_arg(ev, NPS_M_EXECUTOR, &address);
 	if (ev->probe == NPS_PROBE_NN_RUN && t->run && t->run_executor == address) {
-		ev->args[3] = t->run;
+		ev->call.slot[NPS_RUN_SLOT] = t->run;
 		t->run = 0;
 		return 0;
 	}
@@ -393,7 +393,7 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 	ex->ran = true;
 	t->run = runs->len;
 	t->run_executor = address;
-	ev->args[3] = runs->len;
+	ev->call.slot[NPS_RUN_SLOT] = runs->len;
 	return 0;
 }
 

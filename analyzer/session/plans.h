@@ -28,7 +28,7 @@ bool nps_plans__wants(const struct nps_event *ev);
 
 /*
  * Takes in the next event, in order of time, of process PROC. A run becomes a row of names->runs, its number,
- * from 1, is put in ev->args[3]. 0 or -ENOMEM.
+ * from 1, is put in slot NPS_RUN_SLOT of EV. 0 or -ENOMEM.
  */
 int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *ev);
 

@@ -47,6 +47,7 @@ enum nps_sqe_type {
 	NPS_SQE_UNLISTED = 60,
 	NPS_SQE_INVALID = 63, /* slot of a longer SQE */
 };
+#define NPS_SQE_TYPE_BITS 0x3f /* of nps_sqe_head.type */
 
 /* A task that computes, as opposed to one that copies or waits. */
 static inline bool nps_is_kernel(unsigned int sqe_type)
@@ -126,9 +127,10 @@ struct nps_step {
 	uint64_t number, start, end;
 };
 
-struct nps_os_call { /* slots as in event.h */
+struct nps_os_call { /* as NPS_EV_SYSCALL of event.h */
 	uint64_t start, end;
-	uint64_t args[4];
+	uint64_t arg[3];
+	int64_t result;
 	uint32_t tid;
 	uint16_t nr;
 	uint8_t flags;
@@ -149,15 +151,6 @@ struct nps_os_span {
 	uint16_t nr;
 };
 
-struct nps_os_lock { /* a futex wait that slept, see nps_event */
-	uint64_t start, end, address;
-	uint32_t tid, waker;
-	uint32_t value, word, owner, users;
-	uint16_t mutex_kind, op_flags;
-	uint8_t op;
-	bool unreadable;
-};
-
 /* What a thread did, in sums; I/O by direction: 0 read, 1 written. */
 struct nps_os_thread {
 	uint64_t minor, major, major_ns; /* page faults */
@@ -174,16 +167,6 @@ struct nps_irq { /* an interrupt that took a thread's CPU */
 	uint64_t start, end;
 	uint32_t tid, cpu, number;
 	uint8_t what; /* enum nps_irq_what */
-};
-
-/* What the NPU's driver did for the process: kinds DRIVER to DRIVER_DMA, slots as in event.h. */
-struct nps_driver_event {
-	uint64_t start, dur;
-	uint64_t args[4];
-	uint32_t tid;
-	int32_t ret;
-	uint16_t probe;
-	uint8_t kind; /* enum nps_kind */
 };
 
 /* A completion record that the runtime collected, of a task that ended well. */
@@ -239,12 +222,12 @@ struct nps_proc {
 	struct nps_vec os_calls; /* struct nps_os_call */
 	struct nps_vec os_sums; /* struct nps_os_sum */
 	struct nps_vec os_spans; /* struct nps_os_span */
-	struct nps_vec os_locks; /* struct nps_os_lock */
+	struct nps_vec os_locks; /* struct nps_event: LOCK */
 	struct nps_vec os_threads; /* struct nps_os_thread */
 	struct nps_map os_sum_of, os_thread_of; /* their rows */
 	struct nps_vec runs; /* struct nps_run */
 	struct nps_vec irqs; /* struct nps_irq */
-	struct nps_vec drivers; /* struct nps_driver_event */
+	struct nps_vec drivers; /* struct nps_event: DRIVER to DRIVER_DMA */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
 	struct nps_vec memory; /* struct nps_memory_total by time */

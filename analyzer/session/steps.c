@@ -29,7 +29,7 @@ static int add_mark(struct nps_proc *proc, const struct nps_event *ev, unsigned 
 	step->start = step->end = ev->start;
 	step->number = proc->steps.len - 1;
 	if (arg && !(ev->flags & NPS_F_SLOT_FAULT(arg - 1)))
-		step->number = ev->args[arg - 1];
+		step->number = ev->call.slot[arg - 1];
 	return 0;
 }
 

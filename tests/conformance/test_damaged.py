@@ -38,6 +38,7 @@ DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3
 SECONDS = 100       # for one analysis, also of a file that claims to be huge, on a busy machine
 HUGE = 100 << 30    # bytes of a sparse file
 SEED = int(os.environ.get("NPUSCOPE_TEST_SEED", "1"))     # another one: other damage
+VERSION, MAGIC = 2, 0x4B43504E     # of a session's chunks
 CHUNK = struct.Struct("<IHHQIIII")
 EVENT = struct.Struct("<BBHIIiQQ4Q")
 STRING = struct.Struct("<BBHIQQ128s")
@@ -295,10 +296,10 @@ def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
         at += CHUNK.size + size
 
 
-def write_chunks(path: Path, content: list[tuple[int, bytes]]) -> None:
+def write_chunks(path: Path, content: list[tuple[int, bytes]], version: int = VERSION) -> None:
     with open(path, "wb") as file:
         for number, (kind, payload) in enumerate(content):
-            file.write(CHUNK.pack(0x4B43504E, 1, kind, number, len(payload), zlib.crc32(payload), 0, 0) + payload)
+            file.write(CHUNK.pack(MAGIC, version, kind, number, len(payload), zlib.crc32(payload), 0, 0) + payload)
 
 
 def change_events(session: Path, change: Callable[[list], None]) -> None:
@@ -367,6 +368,20 @@ def session_cut_device_log() -> None:
     measured = query(database_in(next(r for r in outcome.results if "_4000_" in r.name)),
                      "SELECT count(*) FROM NPUSCOPE_TASK_TIME WHERE source = 'device log'")[0][0]
     assert 0 < measured <= size // STARS // 4 + 1, f"{measured} tasks are measured"
+
+
+@test
+def session_of_version_1() -> None:
+    """One line names both versions, and nothing is written."""
+    copy = copy_of(good_session())
+    document = json.loads((copy / "session.json").read_text())
+    assert document["version"] == VERSION, document["version"]
+    (copy / "session.json").write_text(json.dumps({**document, "version": 1}))
+    one_line(survive("a session of version 1", copy, FAILED), "version 1,", f"version {VERSION}:")
+    copy = copy_of(good_session())
+    write_chunks(copy / "events.nps", list(chunks(copy / "events.nps")), version=1)
+    outcome = survive("events of version 1", copy, FAILED)
+    assert "events.nps: it has version 1," in outcome.err, outcome.err
 
 
 @test
@@ -486,7 +501,7 @@ def session_sizes() -> None:
     for kind in (1, 2, 3):
         copy = copy_of(good_session())
         with open(copy / "events.nps", "ab") as file:
-            file.write(CHUNK.pack(0x4B43504E, 1, kind, len(list(chunks(good_session() / "events.nps"))), 2**32 - 1, 0, 0, 0))
+            file.write(CHUNK.pack(MAGIC, VERSION, kind, len(list(chunks(good_session() / "events.nps"))), 2**32 - 1, 0, 0, 0))
         outcome = survive("a chunk of 4 GB", copy, PARTIAL)
         assert len(outcome.results) == 2
 

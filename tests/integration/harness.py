@@ -19,7 +19,6 @@ import re
 import select
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,9 +26,10 @@ import textwrap
 import threading
 import time
 import traceback
-import zlib
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional, Sequence, Union
+
+from records import CHUNK_EVENTS, CHUNK_STRINGS, EVENT, STRING, Event, chunk, chunks
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("NPUSCOPE_BUILD", ROOT / "build"))
@@ -659,41 +659,7 @@ def kernel_leftovers() -> list[str]:
         time.sleep(0.2)
 
 
-# ---- session files, decoded without a line of npuscope's ---------------------------
-
-CHUNK = struct.Struct("<IHHQIIII")
-EVENT = struct.Struct("<BBHIIi2Q4Q")
-STRING = struct.Struct("<BBHIQQ128s")
-MAGIC = 0x4B43504E
-CHUNK_EVENTS, CHUNK_STRINGS, CHUNK_CLOCKS, CHUNK_DEVICE_CLOCKS, CHUNK_LOSS = 1, 2, 3, 4, 5
-API, SQE, MARK, SYSCALL, SCHED, PROC = 1, 2, 3, 4, 5, 6
-CQE = 18
-FORK, EXEC, EXIT = 1, 2, 3
-
-
-class Event:
-    """struct nps_event"""
-
-    __slots__ = ("kind", "flags", "probe", "pid", "tid", "ret", "start", "dur", "args")
-
-    def __init__(self, fields: tuple[int, ...]) -> None:
-        self.kind, self.flags, self.probe, self.pid, self.tid, self.ret, self.start, self.dur = fields[:8]
-        self.args = fields[8:]
-
-
-def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(type, payload) of every good chunk."""
-    data = path.read_bytes()
-    at = seq = 0
-    while at + CHUNK.size <= len(data):
-        magic, version, kind, number, length, crc, _cpu, _pad = CHUNK.unpack_from(data, at)
-        payload = data[at + CHUNK.size:at + CHUNK.size + length]
-        if magic != MAGIC or version != 1 or number != seq or len(payload) != length or zlib.crc32(payload) != crc:
-            return
-        yield kind, payload
-        at += CHUNK.size + length
-        seq += 1
-
+# ---- sessions ------------------------------------------------------------------------
 
 def without_events(session: Path, kind: int, to: Path) -> Path:
     """A copy of the session in which no record is of that kind."""
@@ -704,7 +670,7 @@ def without_events(session: Path, kind: int, to: Path) -> Path:
             if what == CHUNK_EVENTS:
                 payload = b"".join(payload[at:at + EVENT.size] for at in range(0, len(payload), EVENT.size)
                                    if payload[at] != kind)
-            out.write(CHUNK.pack(MAGIC, 1, what, seq, len(payload), zlib.crc32(payload), 0, 0) + payload)
+            out.write(chunk(what, seq, payload))
     return copy
 
 

@@ -9,9 +9,10 @@ import sys
 import time
 from typing import Any
 
-from harness import (API, DONE, PARTIAL, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects, main,
+from harness import (DONE, PARTIAL, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects, main,
                      need_program, need_root, pid_list, ranks_of, test, threads_of, uprobe_events, wait_for_events,
                      wait_until)
+from records import API
 
 
 def result_line(job: Running) -> str:

@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
-from harness import (CHUNK, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, SOAK, USAGE, Arg, Case, Result, Session, Skip, add_test,
-                     build_library, chunks, environment, kernel_leftovers, main, need_job, need_mounts, need_npusim,
+from harness import (DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, SOAK, USAGE, Arg, Case, Result, Session, Skip,
+                     add_test, build_library, environment, kernel_leftovers, main, need_job, need_mounts, need_npusim,
                      need_program, need_root, ranks_of, test, wait_for_events)
+from records import CHUNK, VERSION, chunks
 
 CUTS = 30 if SOAK else 10
 ENOUGH = 1500  # events of a session that is damaged over and over
@@ -523,25 +524,27 @@ def session_without_a_file(case: Case) -> None:
 
 @test
 def session_of_another_version(case: Case) -> None:
-    path = damaged(case, 0)
-    document = json.loads((path / "session.json").read_text())
-    document["version"] = 77
-    (path / "session.json").write_text(json.dumps(document))
-    result = survives(case, path, "session.json of version 77", FAILED)
-    one_line(result, "77", "1")
-    path = damaged(case, 1)
-    data = bytearray((path / "events.nps").read_bytes())
-    data[4:6] = (77).to_bytes(2, "little")
-    (path / "events.nps").write_bytes(data)
-    result = survives(case, path, "chunks of version 77", FAILED, PARTIAL)
-    assert any("77" in line for line in result.complaints), result.err
+    """Of an older one, and of one that is not made yet: one line names both versions."""
+    for other in (1, 77):
+        path = damaged(case, 0)
+        document = json.loads((path / "session.json").read_text())
+        document["version"] = other
+        (path / "session.json").write_text(json.dumps(document))
+        result = survives(case, path, f"session.json of version {other}", FAILED)
+        one_line(result, f"version {other},", f"version {VERSION}:")
+        path = damaged(case, 1)
+        data = bytearray((path / "events.nps").read_bytes())
+        data[4:6] = other.to_bytes(2, "little")
+        (path / "events.nps").write_bytes(data)
+        result = survives(case, path, f"chunks of version {other}", FAILED, PARTIAL)
+        assert any(f"version {other}," in line for line in result.complaints), result.err
 
 
 GARBAGE = {
     "empty": "", "text": "hello\n", "array": "[]", "number": "17", "null": "null", "object": "{}",
-    "binary": "\x00\x01\x02", "open": '{"format": "npuscope-session", "version": 1',
-    "deep": "[" * 100000, "other format": '{"format": "something", "version": 1}',
-    "bare": '{"format": "npuscope-session", "version": 1}',
+    "binary": "\x00\x01\x02", "open": f'{{"format": "npuscope-session", "version": {VERSION}',
+    "deep": "[" * 100000, "other format": f'{{"format": "something", "version": {VERSION}}}',
+    "bare": f'{{"format": "npuscope-session", "version": {VERSION}}}',
     "huge number": '{"format": "npuscope-session", "version": 1e999}',
 }
 

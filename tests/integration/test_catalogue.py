@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
-from harness import (API, CQE, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, add_test, build_library, catalogue, environment, main,
-                     need, need_program, need_root, test)
+from harness import (PARTIAL, DONE, ROOT, Case, Session, add_test, build_library, catalogue, environment, main, need,
+                     need_program, need_root, test)
+from records import API, CQE, MARK, Event
 
 ABI = ROOT / "tests" / "abi" / "cann.txt"
 SUBMISSION = "halSqTaskSend"  # becomes records of another kind, which test_truth looks at
@@ -241,7 +242,7 @@ def differences(f: Function, slots: tuple[Slot, ...], event: Event, strings: dic
         yield f"result {event.ret}"
     if event.flags:
         yield f"flags {event.flags:#x}"
-    for slot, arrived in zip(slots, event.args):
+    for slot, arrived in zip(slots, event.body.slot):
         meaning, value = expected(f, slot)
         found: object = strings.get(arrived) if isinstance(value, str) else arrived
         if isinstance(value, int) and value <= 0xFFFFFFFF:
@@ -250,8 +251,8 @@ def differences(f: Function, slots: tuple[Slot, ...], event: Event, strings: dic
             yield f"{slot.meaning}@{slot.argument}: {found!r} arrived, {value!r} was passed"
         if meaning != slot.meaning and "argument" not in (meaning or "argument", slot.meaning):
             yield f"argument {slot.argument} is a {meaning}, the catalogue says {slot.meaning}"
-    if any(event.args[len(slots):]):
-        yield f"more than was asked for: {event.args}"
+    if any(event.body.slot[len(slots):]):
+        yield f"more than the row has: {event.body}"
 
 
 def every_call(case: Case, layout: int, forbid: str = "") -> None:
@@ -346,13 +347,13 @@ def completion_records(case: Case, forbid: str) -> None:
     job.tell("")
     assert job.wait() == 0
     session = run.result(LEAVING_SECONDS).expect(DONE, PARTIAL).session
-    records = sorted(session.of(CQE), key=lambda e: (e.start, e.args[0]))
-    found = [(e.args[0], struct.pack("<3Q", *e.args[1:]), e.ret, e.flags) for e in records]
+    records = sorted(session.of(CQE), key=lambda e: (e.start, e.body.index))
+    found = [((e.body.device, e.body.index, e.body.count), e.body.head, e.ret, e.flags) for e in records]
     wanted = []
     for device, n in ((1, 3), (5, 32), (6, 2), (7, 40)):
         for i in range(min(n, 32)):
             record = bytes(24) if device == 6 else bytes((device + i * 5 + at) & 0xff for at in range(24))
-            wanted.append((device | i << 16 | n << 32, record, 0, 2 if device == 6 else 16 if n > 32 else 0))
+            wanted.append(((device, i, n), record, 0, 2 if device == 6 else 16 if n > 32 else 0))
     assert found == wanted, [pair for pair in zip(found, wanted) if pair[0] != pair[1]][:3]
     number = catalogue()[COMPLETION][0]
     assert all(e.probe == number and e.pid == job.pid and e.dur < 10**9 for e in records)
@@ -423,7 +424,7 @@ def operators_one_by_one(case: Case) -> None:
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     strings = session.strings
-    found = [(strings.get(e.args[0]), *e.args[1:]) for e in sorted(session.of(MARK, job.pid), key=lambda e: e.start)]
+    found = [(strings.get(e.body.slot[0]), *e.body.slot[1:]) for e in session.of(MARK, job.pid)]
     assert found == [(f"aclnnOp{i}", 0x1000 + i, 0x99, i + 7) for i in range(OPERATORS)], found[:3]
     told = {p["operator"]: p["hits"] for p in session.json["probes"] if "operator" in p}
     assert told == {f"aclnnOp{i}": 1 for i in range(OPERATORS)}, "hits of each operator"

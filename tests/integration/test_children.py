@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (DONE, EXEC, EXIT, FORK, PARTIAL, PROC, Case, Result, Running, Session, main, need, need_job,
-                     need_root, test, wait_until)
+from harness import DONE, PARTIAL, Case, Result, Running, Session, main, need, need_job, need_root, test, wait_until
+from records import EXEC, EXIT, FORK, PROC, Event
 
 OPTIONS = ("--task-source", "host", "--export", "none")
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
@@ -201,15 +201,15 @@ def records_carry_names(case: Case) -> None:
     children.start(f"exec 20 {children.programs}")
     children.end(DONE, PARTIAL)
 
-    def comm(event: Any) -> str:
-        return b"".join(a.to_bytes(8, "little") for a in event.args[2:]).split(b"\0")[0].decode()
+    def comm(event: Event) -> str:
+        return event.body.comm.split(b"\0")[0].decode()
 
     for pid, (name, _status) in children.born.items():
-        events = [e for e in children.session.of(PROC) if (e.args[0] if e.probe == FORK else e.pid) == pid]
-        assert [(e.probe, comm(e)) for e in events] == [(FORK, "children_job"), (EXEC, name), (EXIT, name)], \
-            [(e.probe, comm(e)) for e in events]
-        assert len({e.dur for e in events}) == 1 and events[0].dur, "one process, one time of birth"
-        assert all(e.ret == children.job.pid for e in events)
+        events = [e for e in children.session.of(PROC) if (e.body.child if e.what == FORK else e.pid) == pid]
+        assert [(e.what, comm(e)) for e in events] == [(FORK, "children_job"), (EXEC, name), (EXIT, name)], \
+            [(e.what, comm(e)) for e in events]
+        assert len({e.born for e in events}) == 1 and events[0].born, "one process, one time of birth"
+        assert all(e.parent == children.job.pid for e in events)
 
 
 def start_with_pid(case: Case, pid: int, argv: list[str]) -> Optional[Running]:

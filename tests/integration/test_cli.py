@@ -12,8 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from harness import (AGENT, API, BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
-                     need_root, test, wait_until)
+from harness import (AGENT, BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment,
+                     main, need_job, need_root, test, wait_until)
+from records import API
 
 COMMANDS = ("record", "analyze", "show", "doctor")
 

@@ -10,7 +10,8 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from harness import API, DONE, PARTIAL, Case, Session, catalogue, environment, main, need_program, need_root, test
+from harness import DONE, PARTIAL, Case, Session, catalogue, environment, main, need_program, need_root, test
+from records import API
 
 LIBRARY = """
 #include <stdint.h>
@@ -75,9 +76,9 @@ def capture(case: Case, export: str) -> tuple[Session, str]:
 def all_communicators_of_a_call(case: Case) -> None:
     session, _ = capture(case, "none")
     events = [e for e in session.of(API) if e.probe == catalogue()["HcclCommInitAll"][0]]
-    five, many = [[e for e in events if e.args[0] == n] for n in (5, 80)]
-    assert [e.args[1] for e in five] == [0xC0000 + 16 * i for i in range(5)]
-    assert [e.args[2] for e in five] == list(range(5))
+    five, many = [[e for e in events if e.body.slot[0] == n] for n in (5, 80)]
+    assert [e.body.slot[1] for e in five] == [0xC0000 + 16 * i for i in range(5)]
+    assert [e.body.slot[2] for e in five] == list(range(5))
     assert len({(e.start, e.dur) for e in five}) == 1
     assert len(many) == 64, len(many)
 
@@ -86,7 +87,7 @@ def all_communicators_of_a_call(case: Case) -> None:
 def a_name_is_read_where_there_is_one(case: Case) -> None:
     session, _ = capture(case, "none")
     events = [e for e in session.of(API) if e.probe == catalogue()["HcclCommInitRootInfoConfig"][0]]
-    names = {e.args[1] & 0xFFFFFFFF: session.strings.get(e.args[3]) for e in events}
+    names = {e.body.slot[1] & 0xFFFFFFFF: session.strings.get(e.body.slot[3]) for e in events}
     assert names == {0: None, 1: "group_of_the_job"}, names
     assert not any(e.flags for e in events)
 

@@ -13,8 +13,10 @@ import sys
 from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
-from harness import (AGENT, API, DONE, PARTIAL, ROOT, SIM, Arg, Case, Running, Session, Skip, build_library, catalogue,
-                     children_of, environment, main, need_job, need_mounts, need_npusim, pid_list, test, threads_of, wait_until)
+from harness import (AGENT, DONE, PARTIAL, ROOT, SIM, Arg, Case, Running, Session, Skip, build_library, catalogue,
+                     children_of, environment, main, need_job, need_mounts, need_npusim, pid_list, test, threads_of,
+                     wait_until)
+from records import API
 
 COMPARE = ROOT / "tools" / "truth" / "compare"
 CONTAINER = ["unshare", "--mount", "--pid", "--user", "--fork", "--map-root-user", "--kill-child"]

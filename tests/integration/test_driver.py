@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from harness import DONE, NPUSCOPE, PARTIAL, Case, main, need_job, need_mounts, need_program, need_root, test
+from records import DRIVER
 
-DRIVER = 14
 OPEN, CLOSE, IOCTL, MMAP = 1, 2, 3, 4
 ZERO = 1 << 20 | 5
 ALLOC, SIZE, DEVICE = ord("M") << 8 | 3, 1 << 20, 3
@@ -50,11 +50,11 @@ def calls_on_nodes(case: Case) -> None:
     assert session.json["driver"]["refused_nodes"] == 0
     events = sorted(session.of(DRIVER, job.pid), key=lambda e: e.start)
     assert session.dropped() == 0
-    assert [e.ret for e in events] == [value for _, value in calls], ([(e.probe, e.ret) for e in events], calls)
-    allocs = [e for e in events if e.probe == IOCTL and e.args[1] & 0xFFFFFFFF == ALLOC]
-    assert len(allocs) == 5 and all(e.args[3] == SIZE and e.args[2] >> 48 == DEVICE for e in allocs)
-    assert all(e.args[2] & 0xFFFFFFFF == ZERO for e in events if e.ret != -6)  # ENXIO: no driver has it
-    assert Counter(e.probe for e in events) == {OPEN: 2, CLOSE: 2, IOCTL: 6, MMAP: 1}
+    assert [e.ret for e in events] == [value for _, value in calls], ([(e.call_type, e.ret) for e in events], calls)
+    allocs = [e for e in events if e.call_type == IOCTL and e.body.command == ALLOC]
+    assert len(allocs) == 5 and all(e.body.bytes == SIZE and e.body.device == DEVICE for e in allocs)
+    assert all(e.body.rdev == ZERO for e in events if e.ret != -6)  # ENXIO: no driver has it
+    assert Counter(e.call_type for e in events) == {OPEN: 2, CLOSE: 2, IOCTL: 6, MMAP: 1}
     check_results(Path(result.out.splitlines()[-1]), calls)
     strange = outside.result().expect(PARTIAL)
     events = strange.session.of(DRIVER, job.pid)
@@ -96,7 +96,7 @@ def of_the_whole_host(case: Case) -> None:
     assert job.wait() == 0, job.err
     window = session.json["capture"]
     events = session.of(DRIVER, job.pid)
-    assert events and all(e.probe == IOCTL for e in events)
+    assert events and all(e.call_type == IOCTL for e in events)
     outside = [e for e in events
                if e.start + e.dur < window["begin_monotonic"] or e.start + e.dur > window["end_monotonic"]]
     assert not outside, (len(outside), len(events), window)

@@ -15,9 +15,10 @@ import time
 from pathlib import Path
 from typing import Callable
 
-from harness import (API, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, Case, Result, Running, Session, Skip, cpu_seconds,
-                     add_test, build_library, catalogue, code_at, environment, main, need, need_job, need_npusim, need_program,
-                     need_root, pid_list, ranks_of, test, wait_until)
+from harness import (DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, Case, Result, Running, Session, Skip, cpu_seconds,
+                     add_test, build_library, catalogue, code_at, environment, main, need, need_job, need_npusim,
+                     need_program, need_root, pid_list, ranks_of, test, wait_until)
+from records import API
 
 SYNC = "aclrtSynchronizeDevice"
 MOMENTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)  # after the start of npuscope: before, during and after its attaching

@@ -14,8 +14,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional
 
-from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, Session, chunks, main, need_job, need_program,
+from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, Session, main, need_job, need_program,
                      need_root, pid_list, ranks_of, test)
+from records import chunks
 
 UNKNOWN = 2**64 - 1
 NAME = struct.Struct("<BBHIIIQQ32s")

@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 from typing import Any, Sequence, Union
 
-from harness import (API, DONE, PARTIAL, SOAK, Case, Result, Running, Session, build_library, catalogue, environment, main,
+from harness import (DONE, PARTIAL, SOAK, Case, Result, Running, Session, build_library, catalogue, environment, main,
                      need_job, need_root, pid_list, test, wait_until)
+from records import API
 
 CALLS = 3000
 SECONDS = 400

@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 
-from harness import (API, DONE, PARTIAL, Case, Running, Session, build_library, catalogue, environment, main, need_job,
+from harness import (DONE, PARTIAL, Case, Running, Session, build_library, catalogue, environment, main, need_job,
                      need_mounts, need_root, test)
+from records import API
 
 
 def loader(case: Case, *libs: object, **kwargs: object) -> Running:
@@ -216,8 +217,8 @@ def values_are_those_of_the_job(case: Case) -> None:
     mine = sorted((e for e in session.of(API, job.pid) if e.probe == catalogue()["aclrtMalloc"][0]),
                   key=lambda e: e.start)
     # loader_job passes (&out, i, 0, ...); the library writes size + policy = i to *ptr
-    assert [e.args[0] for e in mine] == list(range(60)), "the pointer that the call wrote"
-    assert [e.args[1] for e in mine] == list(range(60)), "size"
+    assert [e.body.slot[0] for e in mine] == list(range(60)), "the pointer that the call wrote"
+    assert [e.body.slot[1] for e in mine] == list(range(60)), "size"
     assert all(e.ret == 0 and e.dur > 0 and e.tid == job.pid for e in mine)
     assert all(a.start + a.dur <= b.start for a, b in zip(mine, mine[1:])), "calls of one thread overlap"
 

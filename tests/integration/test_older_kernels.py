@@ -8,8 +8,9 @@ import platform
 import sys
 from pathlib import Path
 
-from harness import (API, DONE, FAILED, JOB_SOURCES, MARK, NPUSCOPE, PARTIAL, Case, add_test, build_library, catalogue, environment,
-                     main, need, need_job, need_program, need_root, test, wait_until)
+from harness import (DONE, FAILED, JOB_SOURCES, NPUSCOPE, PARTIAL, Case, add_test, build_library, catalogue,
+                     environment, main, need, need_job, need_program, need_root, test, wait_until)
+from records import API, MARK
 
 MULTI, SESSION = "48", "57"  # attach types of links
 ROWS = {"multi link": SESSION, "perf event": f"{MULTI},{SESSION}"}

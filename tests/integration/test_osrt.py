@@ -8,14 +8,14 @@ import time
 from collections import Counter, defaultdict
 from typing import Optional
 
-from harness import (EXEC, EXIT, FORK, PROC, SCHED, SYSCALL, Case, Event, Result, Session, build_library, environment,
-                     main, need_job, need_program, need_root, stolen_by_host, test)
+from harness import (Case, Result, Session, build_library, environment, main, need_job, need_program, need_root,
+                     stolen_by_host, test)
+from records import EXEC, EXIT, FORK, PROC, SCHED, SYSCALL, SYSCALL_SUM, Event
 
 X86 = {"getppid": 110, "getpriority": 140, "openat": 257, "write": 1, "futex": 202, "clock_nanosleep": 230}
 ARM = {"getppid": 173, "getpriority": 141, "openat": 56, "write": 64, "futex": 98, "clock_nanosleep": 115}
 NR = X86 if __import__("platform").machine() == "x86_64" else ARM
 FUTEX_WAIT, FUTEX_WAKE = 0, 1
-SYSCALL_SUM = 7
 DEAD = 0x10  # state of a thread at its last switch
 NAP_NS, LONG_NAP_NS, LONG_NAPS = 2_000_000, 30_000_000, 10
 
@@ -55,7 +55,7 @@ def capture(case: Case, *options: str, command: bool = False, threshold: str = "
 
 
 def count(session: Session, pid: int, name: str, first: Optional[int] = None) -> int:
-    return sum(e.probe == NR[name] and first in (None, e.args[0]) for e in session.of(SYSCALL, pid))
+    return sum(e.nr == NR[name] and first in (None, e.body.arg[0]) for e in session.of(SYSCALL, pid))
 
 
 def family(facts: Facts, pid: int) -> tuple[int, int, int]:
@@ -86,9 +86,9 @@ def system_calls_from_the_start(case: Case) -> None:
 
 def calls_by_number(session: Session) -> "Counter[int]":
     """Those that have a record, and those that were summed up."""
-    calls = Counter(e.probe for e in session.of(SYSCALL))
+    calls = Counter(e.nr for e in session.of(SYSCALL))
     for e in session.of(SYSCALL_SUM):
-        calls[e.probe] += e.args[0] & 0xFFFFFFFF
+        calls[e.nr] += e.body.count
     return calls
 
 
@@ -130,19 +130,19 @@ def sums_of_all_against_strace(case: Case) -> None:
 @test
 def sleeps_and_futex_waits(case: Case) -> None:
     facts, pid, session, _result = capture(case)
-    naps = [e for e in session.of(SYSCALL, pid) if e.probe == NR["clock_nanosleep"] and e.tid == pid]
+    naps = [e for e in session.of(SYSCALL, pid) if e.nr == NR["clock_nanosleep"] and e.tid == pid]
     assert len(naps) == facts["naps"][pid][0], len(naps)
     assert all(e.dur >= NAP_NS for e in naps), sorted(e.dur for e in naps)
     total, own = sum(e.dur for e in naps), facts["naps_wall_ns"][pid][0]
     assert 0.8 * own < total <= own, f"naps of {total} ns, the job measured {own}"
 
     address = facts["futex_address"][pid][0]
-    futex = [e for e in session.of(SYSCALL, pid) if e.probe == NR["futex"] and e.args[0] == address]
+    futex = [e for e in session.of(SYSCALL, pid) if e.nr == NR["futex"] and e.body.arg[0] == address]
     assert facts["player0_waits"][pid][0] + facts["player1_waits"][pid][0] > 100, facts
     for player in ("player0", "player1"):
         mine = [e for e in futex if e.tid == facts[f"{player}_tid"][pid][0]]
-        waits = [e for e in mine if e.args[1] & 0xFF == FUTEX_WAIT]
-        wakes = sum(e.args[1] & 0xFF == FUTEX_WAKE for e in mine)
+        waits = [e for e in mine if e.body.arg[1] & 0xFF == FUTEX_WAIT]
+        wakes = sum(e.body.arg[1] & 0xFF == FUTEX_WAKE for e in mine)
         assert len(waits) == facts[f"{player}_waits"][pid][0], f"{player}: {len(waits)} waits"
         assert wakes == facts[f"{player}_wakes"][pid][0], f"{player}: {wakes} wakes"
         waited, own = sum(e.dur for e in waits), facts[f"{player}_waited_ns"][pid][0]
@@ -180,14 +180,14 @@ def running_time(case: Case) -> None:
         f"brief threads: {brief} ns on the CPU, they measured {own}, {stolen} stolen"
     wall = facts["brief_wall_ns"][pid][0]
     assert brief <= wall + 10_000_000, f"brief threads: {brief} ns on the CPU, they lived {wall}"
-    states = [e.args[3] & 0xFFFFFFFF for e in slices(session, pid)]
+    states = [e.body.state for e in slices(session, pid)]
     preempted, dead = states.count(0), states.count(DEAD)
     voluntary = len(states) - preempted - dead
     own = facts["switches"][pid][0]
     assert close_to(voluntary, own, 0.02, 10), f"{voluntary} slices ended by waiting, getrusage counts {own}"
     own = facts["preempted"][pid][0]
     assert close_to(preempted, own, 0.02, 10), f"{preempted} slices ended by preemption, getrusage counts {own}"
-    ended = Counter(e.tid for e in slices(session, pid) if e.args[3] & 0xFFFFFFFF == DEAD)
+    ended = Counter(e.tid for e in slices(session, pid) if e.body.state == DEAD)
     assert max(ended.values()) == 1, f"ended more than once: {ended}"
     assert dead == len({e.tid for e in slices(session, pid)}), f"{dead} threads ended"
 
@@ -196,13 +196,14 @@ def running_time(case: Case) -> None:
 def sleeping_time(case: Case) -> None:
     facts, pid, session, _result = capture(case)
     mine = sorted(slices(session, pid, facts["sleep_tid"][pid][0]), key=lambda e: e.start)
-    slept = sum(e.args[1] - e.args[0] for e in mine if e.args[0] and e.args[1])
+    slept = sum(e.body.runnable - e.body.off for e in mine if e.body.off and e.body.runnable)
     wall = facts["sleep_wall_ns"][pid][0]
     assert LONG_NAPS * LONG_NAP_NS * 0.99 <= slept <= wall + 5_000_000, f"slept {slept} of {wall} ns"
     for before, after in zip(mine, mine[1:]):
         assert before.start + before.dur <= after.start, "two slices of a thread overlap"
-        assert not after.args[1] or after.args[0] <= after.args[1] <= after.start, "woken before it slept"
-        assert after.args[0] == before.start + before.dur, "a slice says when the one before it ended"
+        slept = after.body
+        assert not slept.runnable or slept.off <= slept.runnable <= after.start, "woken before it slept"
+        assert slept.off == before.start + before.dur, "a slice says when the one before it ended"
 
 
 SLEEPER = """
@@ -239,8 +240,8 @@ def timers_are_nobody(case: Case) -> None:
     waker = int(job.wait_for(r"^waker (\d+)").group(1))
     spinner = int(job.wait_for(r"^spinner (\d+)").group(1))
     session = run.result().session
-    slept = [e for e in slices(session, job.pid, job.pid) if e.args[0] and e.args[1]]
-    wakers = Counter(e.ret for e in slept)
+    slept = [e for e in slices(session, job.pid, job.pid) if e.body.off and e.body.runnable]
+    wakers = Counter(e.waker for e in slept)
     assert wakers[0] >= 90 and not wakers[spinner], f"of {len(slept)} sleeps: {wakers}, the spinner is {spinner}"
     assert wakers[waker] >= 15, f"{wakers}, it was woken 20 times by {waker}"
 
@@ -273,9 +274,9 @@ def a_thread_executes(case: Case) -> None:
     session = run.result().session
     open_at_end = [e.tid for e in slices(session, job.pid) if e.flags & 0x20]
     assert open_at_end == [job.pid], f"threads at the end: {open_at_end}; {old} is none of them, the process is {job.pid}"
-    executed = next(e.start for e in session.of(PROC, job.pid) if e.probe == EXEC)
+    executed = next(e.start for e in session.of(PROC, job.pid) if e.what == EXEC)
     across = [e for e in slices(session, job.pid, job.pid) if e.start <= executed < e.start + e.dur]
-    assert len(across) == 1 and across[0].args[0], "the stretch in which it executed began before, with the thread's own number"
+    assert len(across) == 1 and across[0].body.off, "the stretch in which it executed began before, with the thread's own number"
 
 
 UNTIL = """
@@ -302,12 +303,13 @@ def sleeps_until_a_moment(case: Case) -> None:
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--osrt-threshold", "0")
     job.tell("go")
     assert job.wait() == 0, job.err
-    naps = [e for e in run.result().session.of(SYSCALL, job.pid) if e.probe == NR["clock_nanosleep"]]
-    assert [e.args[0] for e in naps] == [1, 0, 7, 1], [e.args for e in naps]
+    naps = [e for e in run.result().session.of(SYSCALL, job.pid) if e.nr == NR["clock_nanosleep"]]
+    assert [e.body.arg[0] for e in naps] == [1, 0, 7, 1], [e.body for e in naps]
     for event, milliseconds in zip(naps, (30, 40, 50, 0)):
         # It is asked a moment after the job has computed it; the sleep is over when it is.
-        assert event.args[2] <= milliseconds * 1_000_000 and event.args[2] <= event.dur, (event.args, event.dur)
-        assert bool(event.args[2]) == bool(milliseconds), event.args
+        left = event.body.arg[2]
+        assert left <= milliseconds * 1_000_000 and left <= event.dur, (event.body, event.dur)
+        assert bool(left) == bool(milliseconds), event.body
 
 
 FOREIGN = """
@@ -348,7 +350,7 @@ def numbers_of_other_calls(case: Case) -> None:
     result = run.result().expect(3)
     session = result.session
     assert session.json["foreign_syscalls"] >= 12 + compat, session.json["foreign_syscalls"]
-    odd = [e.probe for e in session.of(SYSCALL, job.pid) if e.probe in (20, 0xFFFF)]
+    odd = [e.nr for e in session.of(SYSCALL, job.pid) if e.nr in (20, 0xFFFF)]
     assert not odd, f"told as calls of these numbers: {odd}"
     assert len([line for line in result.complaints if "32-bit" in line]) == 1, result.err
 
@@ -358,10 +360,10 @@ def family_is_followed(case: Case) -> None:
     """Threads, a child by fork, a grandchild by fork and exec: seen, named, with their exit codes."""
     facts, pid, session, _result = capture(case)
     _, child, grandchild = family(facts, pid)
-    forks = {(e.pid, e.args[0]) for e in session.of(PROC) if e.probe == FORK}
+    forks = {(e.pid, e.body.child) for e in session.of(PROC) if e.what == FORK}
     assert (pid, child) in forks and (child, grandchild) in forks, forks
-    assert [e.pid for e in session.of(PROC) if e.probe == EXEC] == [grandchild]
-    exits = {e.pid: e.args[0] for e in session.of(PROC) if e.probe == EXIT}
+    assert [e.pid for e in session.of(PROC) if e.what == EXEC] == [grandchild]
+    exits = {e.pid: e.body.exit_code for e in session.of(PROC) if e.what == EXIT}
     assert exits == {pid: 5 << 8, child: 6 << 8, grandchild: 7 << 8}, exits
     assert [session.process(p)["exit_code"] >> 8 for p in (pid, child, grandchild)] == [5, 6, 7]
     assert session.process(child)["ppid"] == pid and session.process(grandchild)["ppid"] == child

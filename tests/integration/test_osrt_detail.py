@@ -11,13 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness import Case, Event, Session, main, need_job, need_root, test
+from harness import Case, Session, main, need_job, need_root, test
+from records import FAULT, FAULT_MAJOR, FAULT_SUM, IO, SYSCALL, SYSCALL_SUM, Event
 
 X86 = os.uname().machine == "x86_64"
 GETPPID, PREAD64 = (110, 17) if X86 else (173, 67)
-SYSCALL, SUM, FAULT, IO = 4, 7, 9, 10
 READ, WRITE = 0, 1
-FAULT_SUM, FAULT_MAJOR = 0, 1
 
 
 class Capture:
@@ -65,26 +64,25 @@ def near(found: float, own: float, share: float, slack: float = 0) -> bool:
 
 
 def summed(sums: list[Event]) -> int:
-    return sum(e.args[0] & 0xFFFFFFFF for e in sums)
+    return sum(e.body.count for e in sums)
 
 
 @test
 def a_million_short_calls(case: Case) -> None:
     """They are all counted, by a handful of records."""
     capture = Capture(case)
-    sums = [e for e in capture.of(SUM) if e.probe == GETPPID]
-    records = [e for e in capture.of(SYSCALL) if e.probe == GETPPID]
+    sums = [e for e in capture.of(SYSCALL_SUM) if e.nr == GETPPID]
+    records = [e for e in capture.of(SYSCALL) if e.nr == GETPPID]
     assert summed(sums) + len(records) == capture.fact("getppid"), f"{summed(sums)} + {len(records)}"
     assert len(sums) < 60, f"{len(sums)} sums"
     assert all(e.dur >= 10_000 for e in records), sorted(e.dur for e in records)[:3]
     for e in sums:
-        shortest, longest = e.args[2] & 0xFFFFFFFF, e.args[2] >> 32
-        count = e.args[0] & 0xFFFFFFFF
-        assert 0 < shortest <= e.args[1] // count <= longest < 10_000, (shortest, longest, e.args[1], count)
-        assert e.args[1] <= e.dur, f"{e.args[1]} ns of calls in {e.dur} ns"
+        total = e.body.total
+        assert 0 < e.body.shortest <= total // e.body.count <= e.body.longest < 10_000, e.body
+        assert total <= e.dur, f"{total} ns of calls in {e.dur} ns"
     row = next(r for r in capture.table("os_runtime_statistic")
                if r["Name"] == "getppid" and int(r["Thread ID"]) == capture.pid)
-    total = sum(e.args[1] for e in sums) + sum(e.dur for e in records)
+    total = sum(e.body.total for e in sums) + sum(e.dur for e in records)
     assert int(row["Count"]) == capture.fact("getppid"), row
     assert near(float(row["Time(us)"]), total / 1000, 0, 0.01), (row, total)
 
@@ -95,8 +93,8 @@ def threshold_zero_records_all(case: Case) -> None:
     result = case.record("-o", case.dir, "--export", "none", "--osrt-threshold", "0", "--", need_job("storm_job"),
                          "20000", wait=False).result().expect(3)
     session = result.session
-    assert not session.of(SUM), len(session.of(SUM))
-    assert sum(e.probe == GETPPID for e in session.of(SYSCALL)) == 20000
+    assert not session.of(SYSCALL_SUM), len(session.of(SYSCALL_SUM))
+    assert sum(e.nr == GETPPID for e in session.of(SYSCALL)) == 20000
 
 
 @test
@@ -138,17 +136,18 @@ def joins_and_conditions_are_told_apart(case: Case) -> None:
 def page_faults_are_counted(case: Case) -> None:
     capture = Capture(case)
     faults = capture.of(FAULT)
-    major = sum(e.args[1] for e in faults if e.probe == FAULT_SUM)
+    major = sum(e.body.major for e in faults if e.what == FAULT_SUM)
     assert major == capture.fact("major"), f"{major} major faults, getrusage says {capture.fact('major')}"
-    single = [e for e in faults if e.probe == FAULT_MAJOR and e.tid == capture.pid]
+    single = [e for e in faults if e.what == FAULT_MAJOR and e.tid == capture.pid]
     first = capture.fact("fault_address")
-    mine = [e for e in single if first <= e.args[0] < first + (8 << 20)]
+    mine = [e for e in single if first <= e.body.address < first + (8 << 20)]
     assert len(mine) == capture.fact("touch_major") > 0, f"{len(mine)}, getrusage says {capture.fact('touch_major')}"
     waited, own = sum(e.dur for e in mine), capture.fact("touch_ns")
     assert 0.5 * own < waited <= own, f"{waited} ns in major faults, the job touched for {own}"
     row = capture.thread()
-    assert int(row["Major Faults"]) == sum(e.args[1] for e in faults if e.tid == capture.pid and not e.probe), row
-    minor = sum(e.args[0] for e in faults if e.probe == FAULT_SUM)
+    sums = [e.body for e in faults if e.what == FAULT_SUM and e.tid == capture.pid]
+    assert int(row["Major Faults"]) == sum(s.major for s in sums), row
+    minor = sum(e.body.minor for e in faults if e.what == FAULT_SUM)
     # What came before the job was first seen is not ours; what came after its last look at its clock is.
     own = capture.fact("minor")
     assert capture.fact("touch_minor") < minor, f"{minor} minor faults, of it {capture.fact('touch_minor')} in one go"
@@ -159,20 +158,20 @@ def page_faults_are_counted(case: Case) -> None:
 @test
 def disk_requests_belong_to_their_thread(case: Case) -> None:
     capture = Capture(case)
-    io = [e for e in capture.of(IO) if e.tid == capture.pid and e.args[0]]
+    io = [e for e in capture.of(IO) if e.tid == capture.pid and e.body.bytes]
     for direction, name in ((READ, "read"), (WRITE, "written")):
-        found = sum(e.args[0] for e in io if e.probe == direction)
+        found = sum(e.body.bytes for e in io if e.operation == direction)
         own = capture.fact(f"{name}_after") - capture.fact(f"{name}_before")
         # The job's own reads of /proc between the two looks ask no disk.
         assert near(found, own, 0.01, 64 << 10), f"{name} {found} bytes, /proc/self/io says {own}"
     assert all(0 < e.dur < 60_000_000_000 and e.ret == 0 for e in io), [(e.dur, e.ret) for e in io][:5]
-    direct = [e for e in io if (e.args[1] >> 32 & 0xFFFF) == PREAD64 + 1]
-    assert sum(e.args[0] for e in direct) == capture.fact("direct_bytes"), "requests made in pread64"
+    direct = [e for e in io if e.body.call == PREAD64 + 1]
+    assert sum(e.body.bytes for e in direct) == capture.fact("direct_bytes"), "requests made in pread64"
     device = os.stat(case.dir).st_dev
-    majors = {(e.args[1] & 0xFFFFFFFF) >> 20 for e in io}
+    majors = {e.body.device >> 20 for e in io}
     assert os.major(device) in majors, (majors, device)
     row = capture.thread()
-    assert int(row["Disk Read(B)"]) == sum(e.args[0] for e in io if e.probe == READ), row
+    assert int(row["Disk Read(B)"]) == sum(e.body.bytes for e in io if e.operation == READ), row
 
 
 @test

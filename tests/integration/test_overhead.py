@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness import (API, DONE, MARK, NPUSCOPE, PARTIAL, SCHED, SQE, SYSCALL, USAGE, Case, Result, Running, add_test, build_library,
-                     children_of, environment, kernel_leftovers, main, need, need_job, need_root, ranks_of, test, threads_of,
+from harness import (DONE, NPUSCOPE, PARTIAL, USAGE, Case, Result, Running, add_test, build_library, children_of,
+                     environment, kernel_leftovers, main, need, need_job, need_root, ranks_of, test, threads_of,
                      wait_until)
+from records import API, MARK, SCHED, SQE, SYSCALL
 
 STAGES = ["syscall_records", "syscalls", "scheduling", "detail", "names", "all"]
 

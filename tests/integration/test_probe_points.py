@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness import API, DONE, PARTIAL, ROOT, Case, Result, Running, Skip, build_library, main, need_job, need_root, test
+from harness import DONE, PARTIAL, ROOT, Case, Result, Running, Skip, build_library, main, need_job, need_root, test
+from records import API
 
 SURVEY = ROOT / "build/tests/probe_survey"
 WHY = "the stack pointer moves before the first instruction that is emulated, and its return is probed"

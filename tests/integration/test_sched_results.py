@@ -15,11 +15,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (ROOT, SCHED, SYSCALL, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
+from harness import (ROOT, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
                      ranks_of, stolen_by_host, test)
+from records import IRQ, SCHED, SYSCALL
 
 Row = dict[str, str]
 OPEN = 0x20  # flag of the records that the capture's end cut
+SOFTIRQ, TIMER = 1, 1
 
 
 @dataclass
@@ -112,8 +114,8 @@ def threads_as_they_say(case: Case) -> None:
     row = of_thread(rows, run.pid)
     assert (row["Waker Name"], int(row["Waker Thread ID"])) == ("holder", run.threads["holder"].tid), row
     # The rival takes its CPU; on a busy host others do so even more often.
-    next_ones = Counter(e.args[2] >> 32 for e in run.session.of(SCHED, run.pid)
-                        if e.tid == run.pid and not e.args[3] & 0xFFFFFFFF and not e.flags & OPEN)
+    next_ones = Counter(e.body.next for e in run.session.of(SCHED, run.pid)
+                        if e.tid == run.pid and not e.body.state and not e.flags & OPEN)
     assert next_ones[run.threads["rival"].tid] > 5, f"{next_ones}, the rival is {run.threads['rival'].tid}"
     named = next_ones[int(row["Preemptor Thread ID"])]
     assert int(row["Preempted"]) == max(next_ones.values()) == named, (row, next_ones)
@@ -272,7 +274,7 @@ def interrupts(case: Case) -> None:
                       " count(coalesce(json_extract(args, '$.name'), json_extract(args, '$.action'))) FROM slice"
                       " WHERE name IN ('irq', 'softirq')")
     assert found[0][0] == seen == found[0][2] == found[0][3], (found, seen)
-    ticks = [e for e in run.session.events if e.kind == 11 and e.args[0] & 0xFFFFFFFF == 1 and e.probe == 1]
+    ticks = [e for e in run.session.events if e.kind == IRQ and e.body.what == SOFTIRQ and e.number == TIMER]
     assert ticks or found[0][1], "a thread that spins for half a second is stopped by softirqs"
 
 

@@ -17,11 +17,11 @@ from typing import Callable, NamedTuple
 
 from harness import (DONE, PARTIAL, ROOT, SIM, Case, Result, Running, Session, environment, main, need_npusim, need_root,
                      pid_list, ranks_of, test)
+from records import TENSOR
 
 sys.path.insert(0, str(ROOT / "tools" / "truth"))
 from truthfile import Launch, Truth, load  # noqa: E402  pylint: disable=wrong-import-position
 
-TENSOR = 13
 # Spelled by hand from the vendor's tables of names.
 TYPES = {"0": "FLOAT", "1": "FLOAT16", "27": "DT_BF16"}
 FORMATS = {"2": "ND", "29": "FRACTAL_NZ"}

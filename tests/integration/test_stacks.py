@@ -10,13 +10,13 @@ import struct
 import sys
 import time
 import xml.etree.ElementTree as ET
-import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (CHUNK, JOB_SOURCES, MAGIC, Arg, Case, Result, Running, Session, build_library, chunks, environment,
-                     main, need, need_job, need_mounts, need_program, need_root, test)
+from harness import (JOB_SOURCES, Arg, Case, Result, Running, Session, build_library, environment, main, need,
+                     need_job, need_mounts, need_program, need_root, test)
+from records import chunk, chunks
 
 HEAD = struct.Struct("<IBBHIIIHHHHIQQ")  # struct nps_stack
 STACKS, ONCPU, OFFCPU, OPEN = 32, 1, 2, 1
@@ -502,7 +502,7 @@ def without_returns(session: Session, to: Path) -> Path:
             while what == STACKS and at < len(data):
                 struct.pack_into("<H", data, at + 26, 0)
                 at += HEAD.unpack_from(data, at)[0]
-            out.write(CHUNK.pack(MAGIC, 1, what, seq, len(data), zlib.crc32(data), 0, 0) + data)
+            out.write(chunk(what, seq, bytes(data)))
     return copy
 
 

@@ -21,8 +21,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (CQE, DONE, PARTIAL, RATE, ROOT, SIM, Case, Result, Running, Session, build_library, children_of, environment,
-                     host_environment, main, need, need_npusim, need_root, pid_list, ranks_of, test, wait_until, without_events)
+from harness import (DONE, PARTIAL, RATE, ROOT, SIM, Case, Result, Running, Session, build_library, children_of,
+                     environment, host_environment, main, need, need_npusim, need_root, pid_list, ranks_of, test,
+                     wait_until, without_events)
+from records import CQE
 
 sys.path.insert(0, str(ROOT / "tools" / "truth"))
 import truthfile  # noqa: E402
@@ -418,12 +420,12 @@ def counter_times(job: Job, truth: truthfile.Truth, session: Session) -> int:
         ends.setdefault((task.stream, task.task), []).append(task)
     records = session.of(CQE, job.pid)
     for e in records:
-        stream, task, kind = e.args[1] & 0xffff, e.args[1] >> 16 & 0xffff, e.args[2] >> 8 & 0xff
-        assert kind == 4 and e.args[2] >> 48 == 0 and e.ret == 0 and e.flags == 0 and e.args[1] >> 32 == 0, (kind, e.args)
+        got, stream, task = e.body, e.body.stream, e.body.task
+        assert got.sqe_type == 4 and got.flags == 0 and e.ret == 0 and e.flags == 0 and got.error_code == 0, got
         done = [t for t in ends[stream, task] if truth.clock.mono(t.end) <= e.start + e.dur]
         assert done, f"{stream}:{task} was told of before it had ended"
         last = max(done, key=lambda t: t.end)
-        assert abs(offset + last.end * hz * (1 + drift / 1e6) / 1e9 - e.args[3]) < 2, (stream, task, last.end, e.args[3])
+        assert abs(offset + last.end * hz * (1 + drift / 1e6) / 1e9 - got.counter) < 2, (last.end, got)
     return len(records)
 
 

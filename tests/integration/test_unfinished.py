@@ -6,18 +6,18 @@ import csv
 import json
 import os
 import re
+import struct
 import sys
 import time
-import zlib
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from harness import (API, CHUNK, CHUNK_EVENTS, EVENT, MAGIC, PARTIAL, ROOT, SCHED, SYSCALL, Case, Event, Session,
-                     build_library, catalogue, chunks, main, need_job, need_root, test)
+from harness import PARTIAL, ROOT, Case, Session, build_library, catalogue, main, need_job, need_root, test
+from records import API, CHUNK_EVENTS, EVENT, LOCK, SCHED, SYSCALL, Event, chunk, chunks
 
 X86 = os.uname().machine == "x86_64"
 READ, OPENAT, FUTEX = (0, 257, 202) if X86 else (63, 56, 98)
-LOCK = 8
 UNFINISHED, SCHED_OPEN = 0x80, 0x20
 CATALOGUE = catalogue()
 
@@ -65,9 +65,10 @@ def calls_are_told(case: Case) -> None:
     """CANN calls: with their arguments, without results that are not there."""
     stuck = Stuck(case)
     sync = stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])
-    assert sync.args[0] == 0x5151 and sync.ret == -1 and sync.flags == UNFINISHED, (sync.args, sync.ret, sync.flags)
+    assert sync.body.slot[0] == 0x5151, sync.body
+    assert sync.ret == -1 and sync.flags == UNFINISHED, (sync.ret, sync.flags)
     malloc = stuck.one(API, "malloc", CATALOGUE["aclrtMalloc"][0])
-    assert malloc.args[:2] == (0, 4096) and malloc.flags == UNFINISHED | 1, (malloc.args, malloc.flags)
+    assert malloc.body.slot[:2] == (0, 4096) and malloc.flags == UNFINISHED | 1, (malloc.body, malloc.flags)
     # One that was left by a jump is none that goes on.
     assert not stuck.of(API, "jump")
     others = [e for e in stuck.session.of(API, stuck.pid) if e.flags & UNFINISHED and e is not sync and e is not malloc]
@@ -79,19 +80,19 @@ def calls_are_told(case: Case) -> None:
 def system_calls_are_told(case: Case) -> None:
     stuck = Stuck(case)
     read = stuck.one(SYSCALL, "read", READ)
-    assert read.args[2] == 1 and read.args[3] == 0 and read.ret == 0, (read.args, read.ret)
+    assert read.body.arg[2] == 1 and read.body.result == 0 and read.ret == 0, (read.body, read.ret)
     opened = stuck.one(SYSCALL, "open", OPENAT)
-    assert stuck.session.strings[opened.args[1]] == str(stuck.fifo), opened.args
+    assert stuck.session.strings[opened.body.arg[1]] == str(stuck.fifo), opened.body
     # The library waits in a read, too.
     stuck.one(SYSCALL, "sync", READ)
     futex, lock = stuck.one(SYSCALL, "lock", FUTEX), stuck.one(LOCK, "lock", 0)
-    assert (lock.args[0], lock.start) == (futex.args[0], futex.start)
-    assert lock.args[2] >> 32 == stuck.pid and not lock.args[1] & 0xFFFFFFFF, "the main thread has it, nobody woke it"
+    assert (lock.body.address, lock.start) == (futex.body.arg[0], futex.start)
+    assert lock.body.owner == stuck.pid and not lock.body.waker, "the main thread has it, nobody woke it"
     for name, (tid, _began) in stuck.threads.items():
         (last,) = [e for e in stuck.session.of(SCHED, stuck.pid) if e.tid == tid and e.flags & SCHED_OPEN]
-        assert last.start + last.dur == stuck.end and last.args[1] == stuck.end, f"{name} sleeps at the end"
+        assert last.start + last.dur == stuck.end and last.body.runnable == stuck.end, f"{name} sleeps at the end"
     main_thread = [e for e in stuck.session.of(SYSCALL, stuck.pid) if e.tid == stuck.pid and e.flags & UNFINISHED]
-    assert [e.probe for e in main_thread] == [READ], "it waits for its input"
+    assert [e.nr for e in main_thread] == [READ], "it waits for its input"
 
 
 @test
@@ -118,12 +119,11 @@ def results_say_so(case: Case) -> None:
     assert check.status == 0, check.out[-2000:]
 
 
-def append_events(session: Session, *events: tuple[int, ...]) -> None:
+def append_events(session: Session, *events: tuple[Any, ...]) -> None:
     """One more chunk of a session's events."""
     path = session.path / "events.nps"
     payload = b"".join(EVENT.pack(*event) for event in events)
-    header = CHUNK.pack(MAGIC, 1, CHUNK_EVENTS, len(list(chunks(path))), len(payload), zlib.crc32(payload), 0, 0)
-    path.write_bytes(path.read_bytes() + header + payload)
+    path.write_bytes(path.read_bytes() + chunk(CHUNK_EVENTS, len(list(chunks(path))), payload))
 
 
 @test
@@ -132,7 +132,8 @@ def results_nest(case: Case) -> None:
     stuck = Stuck(case)
     sync = stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])
     inner = CATALOGUE["rtStreamSynchronize"][0]
-    append_events(stuck.session, (API, 0, inner, sync.pid, sync.tid, 0, stuck.end - 1000, 10000, 0x5151, 0, 0, 0))
+    append_events(stuck.session, (API, 0, inner, sync.pid, sync.tid, 0, stuck.end - 1000, 10000,
+                                  struct.pack("<4Q", 0x5151, 0, 0, 0)))
     result = case.analyze(stuck.session.path, "-o", case.path("out"), "--export", "text").expect(0, PARTIAL)
     folder = Path(result.out.split()[0])
     check = case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder])

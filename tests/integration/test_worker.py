@@ -15,9 +15,10 @@ import time
 from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
-from harness import (API, DONE, NPUSCOPE, PARTIAL, SIM, Arg, Case, Running, Session, Skip, build_library, catalogue,
-                     children_of, environment, host_environment, is_ours, main, need_job, need_mounts, need_npusim, need_program,
-                     need_root, pid_list, test, threads_of, wait_until)
+from harness import (DONE, NPUSCOPE, PARTIAL, SIM, Arg, Case, Running, Session, Skip, build_library, catalogue,
+                     children_of, environment, host_environment, is_ours, main, need_job, need_mounts, need_npusim,
+                     need_program, need_root, pid_list, test, threads_of, wait_until)
+from records import API
 
 NAMESPACES = ("mnt", "uts", "ipc", "net", "cgroup", "pid", "user")
 CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")

@@ -183,7 +183,7 @@ void gen_api(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, ui
 					    .tid = tid,
 					    .start = start,
 					    .dur = end - start,
-					    .args = { a0, a1, a2, a3 } });
+					    .call.slot = { a0, a1, a2, a3 } });
 }
 
 void gen_mark(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t at, uint64_t a0,
@@ -194,22 +194,24 @@ void gen_mark(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, u
 					    .pid = pid,
 					    .tid = tid,
 					    .start = at,
-					    .args = { a0, a1, a2 } });
+					    .call.slot = { a0, a1, a2 } });
 }
 
 void gen_sqe(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t start, uint64_t end, unsigned int device,
 	     unsigned int type, unsigned int stream, unsigned int task, unsigned int blocks)
 {
-	gen_event(gen,
-		  &(struct nps_event){ .kind = NPS_EV_SQE,
-				       .probe = NPS_PROBE_SQ_TASK_SEND,
-				       .pid = pid,
-				       .tid = tid,
-				       .start = start,
-				       .dur = end - start,
-				       .args = { device | 1ULL << 32,
-						 type | blocks << 16 | (uint64_t)(stream & 0xffff) << 32 |
-							 (uint64_t)(task & 0xffff) << 48 } });
+	gen_event(gen, &(struct nps_event){ .kind = NPS_EV_SQE,
+					    .probe = NPS_PROBE_SQ_TASK_SEND,
+					    .pid = pid,
+					    .tid = tid,
+					    .start = start,
+					    .dur = end - start,
+					    .sqe = { .device = device,
+						     .count = 1,
+						     .sqe = { .type = type,
+							      .blocks = blocks,
+							      .stream = stream,
+							      .task = task } } });
 }
 
 void gen_close(struct gen *gen, bool complete, const char *processes, const char *devices,
@@ -225,9 +227,9 @@ void gen_close(struct gen *gen, bool complete, const char *processes, const char
 	     "close");
 	json = create(gen->dir, "session.json");
 	fprintf(json,
-		"{\"format\": \"npuscope-session\", \"version\": 1, \"npuscope\": \"0.1.0\", \"complete\": "
+		"{\"format\": \"npuscope-session\", \"version\": %d, \"npuscope\": \"0.1.0\", \"complete\": "
 		"%s, \"end_reason\": \"duration\",\n",
-		complete ? "true" : "false");
+		NPS_SESSION_VERSION, complete ? "true" : "false");
 	fprintf(json, "\"host\": {\"name\": \"node7\", \"uid\": \"3538958389648580163\", \"arch\": "
 		      "\"x86_64\", \"cpus\": 2},\n");
 	fprintf(json, "\"request\": {\"level\": 1, \"task_source\": \"auto\", \"step_marker\": %s},\n",
@@ -353,7 +355,7 @@ static void os_noise(struct rank *r, unsigned int i)
 	uint64_t at = r->now;
 
 	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
-					       .probe = i % 3 ? 16 : 202,
+					       .nr = i % 3 ? 16 : 202,
 					       .pid = r->pid,
 					       .tid = r->tid + 1,
 					       .start = at,
@@ -361,11 +363,15 @@ static void os_noise(struct rank *r, unsigned int i)
 	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_SCHED,
 					       .pid = r->pid,
 					       .tid = r->tid + 1,
-					       .ret = r->tid,
+					       .waker = r->tid,
 					       .start = at - 500,
 					       .dur = 1500,
-					       .args = { at - 4000, i % 2 ? at - 1000 : 0,
-							 i % 4 | 77ULL << 32, (i % 2) | 120ULL << 32 } });
+					       .sched = { .off = at - 4000,
+							  .runnable = i % 2 ? at - 1000 : 0,
+							  .cpu = i % 4,
+							  .next = 77,
+							  .state = i % 2,
+							  .prio = 120 } });
 }
 
 /* An allocation and its end, and what npu-smi tells in between. */

@@ -53,7 +53,7 @@ static inline void event(unsigned int kind, unsigned int probe, uint32_t tid, ui
 				  .tid = tid,
 				  .start = start,
 				  .dur = end - start,
-				  .args = { a0, a1, a2 } };
+				  .call.slot = { a0, a1, a2 } };
 }
 
 static inline void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
@@ -61,10 +61,22 @@ static inline void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t 
 	event(NPS_EV_MARK, probe, tid, at, at, a0, a1, 0);
 }
 
-static inline void submission(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint64_t task)
+/* An SQE alone in its call. */
+static inline struct nps_event *sent(uint32_t tid, uint64_t start, uint64_t end, unsigned int type,
+				     uint16_t stream, uint16_t task)
 {
-	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32,
-	      type | 8 << 16 | (uint64_t)stream << 32 | task << 48, 0);
+	struct nps_event *ev;
+
+	event(NPS_EV_SQE, NPS_PROBE_SQ_TASK_SEND, tid, start, end, 0, 0, 0);
+	ev = &NPS_AT(&model.events, struct nps_event, model.events.len - 1);
+	ev->sqe.count = 1;
+	ev->sqe.sqe = (struct nps_sqe_head){ .type = type, .blocks = 8, .stream = stream, .task = task };
+	return ev;
+}
+
+static inline void submission(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint16_t task)
+{
+	sent(tid, at + 2, at + 4, type, stream, task);
 }
 
 static inline void launch_call(uint32_t tid, uint64_t at, uint64_t handle)

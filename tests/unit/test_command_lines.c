@@ -242,12 +242,12 @@ static void record_values(void **state)
 /* --host-sys has the names that sessions have. */
 static void parts_of_the_host(void **state)
 {
-	char args[64];
+	char line[64];
 
 	(void)state;
 	for (unsigned int i = 0; i < NPS_HOST_SYS_PARTS; i++) {
-		snprintf(args, sizeof(args), "-p 1 --host-sys %s", nps_host_sys__part(i));
-		assert_int_equal(record(args)->host_sys, 1U << i);
+		snprintf(line, sizeof(line), "-p 1 --host-sys %s", nps_host_sys__part(i));
+		assert_int_equal(record(line)->host_sys, 1U << i);
 		assert_true(opts.record.rec.host_asked);
 	}
 	assert_int_equal(record("-p 1 --host-sys osrt,cpu,cpu")->host_sys,

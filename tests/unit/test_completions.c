@@ -57,14 +57,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void cqe(uint64_t time, uint32_t device, uint64_t stream, uint64_t task, uint64_t flags)
+static void cqe(uint64_t time, uint16_t device, uint16_t stream, uint16_t task, uint16_t flags)
 {
-	struct nps_driver_event *ev = nps_vec__push(&rec.procs[0].drivers);
+	struct nps_event *ev = nps_vec__push(&rec.procs[0].drivers);
 
 	assert_non_null(ev);
-	*ev = (struct nps_driver_event){ .kind = NPS_EV_DRIVER_DONE,
-					 .start = time,
-					 .args = { device, flags | stream << 32 | task << 48 } };
+	*ev = (struct nps_event){
+		.kind = NPS_EV_DRIVER_DONE,
+		.start = time,
+		.driver_done = { .device = device, .flags = flags, .stream = stream, .task = task }
+	};
 }
 
 static void add(size_t expected)
@@ -163,13 +165,20 @@ static void numbers_of_32_bits_are_none_of_its(void **state)
 }
 
 /* One that the runtime collected, in a call from TIME - 5 to TIME. */
-static void collected(uint64_t time, uint16_t task, uint64_t type, uint64_t flags, uint64_t count)
+static void collected(uint64_t time, uint16_t task, uint8_t type, uint16_t flags, uint64_t counter)
 {
 	const struct nps_event ev = { .kind = NPS_EV_CQE,
 				      .start = time - 5,
 				      .dur = 5,
-				      .args = { DEVICE | 3 << 16 | 4ULL << 32, STREAM | (uint64_t)task << 16,
-						type << 8 | 9ULL << 16 | flags << 48, count } };
+				      .cqe = { .device = DEVICE,
+					       .index = 3,
+					       .count = 4,
+					       .stream = STREAM,
+					       .task = task,
+					       .sqe_type = type,
+					       .queue = 9,
+					       .flags = flags,
+					       .counter = counter } };
 
 	assert_int_equal(nps_completions__keep(&rec, 0, &ev), 0);
 }
@@ -227,11 +236,12 @@ static void of_others_nothing_is_taken(void **state)
 {
 	const struct nps_event failed = { .kind = NPS_EV_CQE,
 					  .ret = 16,
-					  .args = { DEVICE, STREAM | 12 << 16 } };
+					  .cqe = { .device = DEVICE, .stream = STREAM, .task = 12 } };
 	const struct nps_event unread = { .kind = NPS_EV_CQE,
 					  .flags = NPS_F_SLOT_FAULT(1),
-					  .args = { DEVICE, STREAM | 12 << 16 } };
-	const struct nps_event far = { .kind = NPS_EV_CQE, .args = { 65535, STREAM | 12 << 16 } };
+					  .cqe = { .device = DEVICE, .stream = STREAM, .task = 12 } };
+	const struct nps_event far = { .kind = NPS_EV_CQE,
+				       .cqe = { .device = 65535, .stream = STREAM, .task = 12 } };
 
 	(void)state;
 	runs_on(NPS_CHIP_910B);

@@ -108,28 +108,20 @@ static void folders_alone_are_read(void **state)
 	assert_int_equal(rmdir(place), 0);
 }
 
-static uint64_t bytes_of(const char *text)
-{
-	uint64_t bytes = 0;
-
-	memcpy(&bytes, text, strnlen(text, 8));
-	return bytes;
-}
-
 static void parts_by_their_first_bytes(void **state)
 {
 	char name[NPS_DRIVER_NAME_MAX];
 
 	(void)state;
-	nps_driver_part_name(0, name);
+	nps_driver_part_name("", name);
 	assert_string_equal(name, "");
-	nps_driver_part_name(bytes_of("TSDRV"), name);
+	nps_driver_part_name("TSDRV\0x", name);
 	assert_string_equal(name, "TSDRV");
-	nps_driver_part_name(bytes_of("TSDRV_MMAP"), name);
+	nps_driver_part_name("TSDRV_MMAP", name); /* the first 8 bytes alone */
 	assert_string_equal(name, "TSDRV_MMAP");
-	nps_driver_part_name(bytes_of("eight456"), name);
+	nps_driver_part_name("eight456 and more", name);
 	assert_string_equal(name, "eight456");
-	nps_driver_part_name(bytes_of("a\n\xff"), name);
+	nps_driver_part_name("a\n\xff", name);
 	assert_string_equal(name, "a??");
 }
 
@@ -279,20 +271,22 @@ static void submit(uint64_t when, uint16_t stream, uint32_t task)
 	rec.procs[0].tasks++;
 }
 
-static void happens(uint8_t kind, uint16_t probe, uint64_t when, uint64_t dur, const uint64_t args[4])
+static void keep(struct nps_event ev)
 {
-	struct nps_event ev = {
-		.kind = kind, .probe = probe, .pid = PID, .tid = 8, .start = FIRST + when, .dur = dur
-	};
-
-	memcpy(ev.args, args, sizeof(ev.args));
+	ev.pid = PID;
+	ev.tid = 8;
+	ev.start += FIRST;
 	assert_int_equal(nps_driver__keep(&rec.procs[0], &ev), 0);
 }
 
-static void sqe(uint64_t when, uint64_t stream, uint64_t task)
+static void sqe(uint64_t when, uint16_t stream, uint16_t task)
 {
-	happens(NPS_EV_DRIVER_TASK, 0, when, 5,
-		(uint64_t[4]){ 1 | 3ULL << 32, 11 | stream << 32 | task << 48 });
+	keep((struct nps_event){ .kind = NPS_EV_DRIVER_TASK,
+				 .start = when,
+				 .dur = 5,
+				 .driver_task = { .device = 1,
+						  .queue = 3,
+						  .sqe = { .type = 11, .stream = stream, .task = task } } });
 }
 
 static void sqes_find_their_submissions(void **state)
@@ -320,16 +314,23 @@ static void sqes_find_their_submissions(void **state)
 	assert_int_equal(model.driver_task.connection[2], NPS_NO_ID);
 }
 
-static void wait_for(uint64_t when, uint64_t dur, uint64_t stream, uint64_t task)
+static void wait_for(uint64_t when, uint64_t dur, uint32_t stream, uint32_t task)
 {
-	happens(NPS_EV_DRIVER, NPS_DRIVER_IOCTL, when, dur,
-		(uint64_t[4]){ 0, IO('X', 20), (uint64_t)NPS_NODE_MANAGER << 32 | 1ULL << 48,
-			       stream | task << 32 });
+	keep((struct nps_event){ .kind = NPS_EV_DRIVER,
+				 .call_type = NPS_DRIVER_IOCTL,
+				 .start = when,
+				 .dur = dur,
+				 .driver = { .command = IO('X', 20),
+					     .node = NPS_NODE_MANAGER,
+					     .device = 1,
+					     .waits_for = { stream, task } } });
 }
 
-static void cqe(uint64_t when, uint64_t stream, uint64_t task)
+static void cqe(uint64_t when, uint16_t stream, uint16_t task)
 {
-	happens(NPS_EV_DRIVER_DONE, 0, when, 0, (uint64_t[4]){ 1, stream << 32 | task << 48 });
+	keep((struct nps_event){ .kind = NPS_EV_DRIVER_DONE,
+				 .start = when,
+				 .driver_done = { .device = 1, .stream = stream, .task = task } });
 }
 
 static void waits_end_with_a_cqe(void **state)

@@ -87,9 +87,11 @@ static unsigned int random_program(struct sock_filter *code)
 }
 
 /* The errno that the kernel makes of it, -1: it refuses the program. */
-static int ask_kernel(struct sock_filter *code, unsigned int n, const uint64_t *args, volatile int *answer)
+static int ask_kernel(struct sock_filter *code, unsigned int n, const struct seccomp_data *data,
+		      volatile int *answer)
 {
 	struct sock_fprog prog = { (unsigned short)n, code };
+	const __u64 *value = data->args;
 	pid_t pid = fork();
 	int status;
 
@@ -99,7 +101,7 @@ static int ask_kernel(struct sock_filter *code, unsigned int n, const uint64_t *
 		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 			_exit(0);
 		errno = 0;
-		if (syscall(SYS_getppid, args[0], args[1], args[2], args[3], args[4], args[5]) == -1 ||
+		if (syscall(SYS_getppid, value[0], value[1], value[2], value[3], value[4], value[5]) == -1 ||
 		    !errno)
 			*answer = errno;
 		_exit(0);
@@ -124,11 +126,11 @@ static void filters_answer_as_the_kernel_does(void **state)
 		uint32_t ours;
 		int theirs;
 
-		for (size_t k = 0; k < 6; k++)
-			data.args[k] = (uint64_t)rand() << 33 ^ (uint64_t)rand();
+		for (__u64 *value = data.args; value < data.args + 6; value++)
+			*value = (uint64_t)rand() << 33 ^ (uint64_t)rand();
 		ours = nps_inject_filter__run(code, n, &data);
 		assert_int_equal(ours & SECCOMP_RET_ACTION_FULL, SECCOMP_RET_ERRNO);
-		theirs = ask_kernel(code, n, (const uint64_t *)data.args, answer);
+		theirs = ask_kernel(code, n, &data, answer);
 		/* It checks programs; the C library takes -errno up to 4095 for an errno. */
 		if (theirs < 0)
 			continue;

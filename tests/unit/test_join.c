@@ -260,7 +260,7 @@ static void submissions_without_an_end(void **state)
 					     .ret = 107000,
 					     .start = at + 20000,
 					     .dur = 10000,
-					     .args = { 0x100, 8, 0x200 } });
+					     .call.slot = { 0x100, 8, 0x200 } });
 	gen_sqe(&gen, 4000, 4000, at + 21000, at + 21000, 0, NPS_SQE_AI_CORE, 2, 8, 8);
 	/* two of one call, which is made again; then the same as the last one after another call: a task of its own */
 	gen_api(&gen, 4000, 4000, NPS_PROBE_LAUNCH, at + 40000, at + 50000, 0x100, 8, 0x200, 0);
@@ -558,7 +558,7 @@ static void threads_of_the_helper(void **state)
 		name_thread(&gen, pid, pid + 1, 6000000000, NPS_AGENT_COMM);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++)
 		gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
-						     .probe = 1,
+						     .nr = 1,
 						     .pid = calls[i].pid,
 						     .tid = calls[i].tid,
 						     .start = GEN_T0 + calls[i].at,

@@ -180,9 +180,9 @@ static void other_tasks_have_the_vendors_names(void **state)
 {
 	(void)state;
 	event(NPS_EV_API, NPS_PROBE_MEMCPY_ASYNC, 1, 10, 20, 4096, 1, 0x77);
-	event(NPS_EV_SQE, 0, 1, 12, 14, 1ULL << 32, 17 | 2ULL << 32, 0);
-	event(NPS_EV_SQE, 0, 1, 30, 31, 1ULL << 32, 7 | 2ULL << 32, 0);
-	event(NPS_EV_SQE, 0, 1, 32, 33, 1ULL << 32, 63 | 2ULL << 32, 0); /* a slot of the one before */
+	sent(1, 12, 14, 17, 2, 0);
+	sent(1, 30, 31, 7, 2, 0);
+	sent(1, 32, 33, 63, 2, 0); /* a slot of the one before */
 	build();
 	assert_int_equal(model.subs.len, 2);
 	assert_string_equal(name_of(0), "MEMCPY_ASYNC");
@@ -204,7 +204,7 @@ static void marks_inside_a_launch(void **state)
 
 static void sqe(uint32_t tid, uint64_t at, uint64_t device, unsigned int type, uint64_t stream)
 {
-	event(NPS_EV_SQE, 0, tid, at, at + 1, device | 1ULL << 32, type | stream << 32 | at << 48, 0);
+	sent(tid, at, at + 1, type, stream, at)->sqe.device = device;
 }
 
 static const struct nps_sync *sync_at(size_t i)
@@ -238,7 +238,7 @@ static void streams_of_a_collective_are_not_the_callers(void **state)
 	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 10, 15, 0xe7, 0x77, 0);
 	sqe(1, 11, 0, NPS_SQE_EVENT_RECORD, 5);
 	event(NPS_EV_API, NPS_PROBE_HCCL_ALL_REDUCE, 1, 20, 40, 8, 4, 0xc0);
-	NPS_AT(&model.events, struct nps_event, 2).args[3] = 0x77;
+	NPS_AT(&model.events, struct nps_event, 2).call.slot[3] = 0x77;
 	sqe(1, 22, 0, NPS_SQE_NOTIFY_RECORD, 5);
 	sqe(1, 24, 0, NPS_SQE_SDMA, 9);
 	event(NPS_EV_API, NPS_PROBE_SYNC_STREAM, 1, 50, 60, 0x77, 0, 0);

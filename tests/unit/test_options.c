@@ -174,17 +174,17 @@ static void values(void **state)
 		const char *text;
 		uint64_t bytes;
 	} sizes[] = { { "4096", 4096 }, { "8K", 8192 }, { "1.5M", 3 << 19 }, { "20G", 20ULL << 30 } };
-	char args[64];
+	char line[64];
 	struct opts o;
 
 	(void)state;
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(times); i++) {
-		snprintf(args, sizeof(args), "-t %s", times[i].text);
-		assert_int_equal(good(args).time, times[i].ns);
+		snprintf(line, sizeof(line), "-t %s", times[i].text);
+		assert_int_equal(good(line).time, times[i].ns);
 	}
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(sizes); i++) {
-		snprintf(args, sizeof(args), "--size=%s", sizes[i].text);
-		assert_int_equal(good(args).size, sizes[i].bytes);
+		snprintf(line, sizeof(line), "--size=%s", sizes[i].text);
+		assert_int_equal(good(line).size, sizes[i].bytes);
 	}
 	assert_int_equal(good("--short-time 0").short_time, 0);
 	assert_int_equal(good("--short-time 4s").short_time, 4000000000);
@@ -207,7 +207,7 @@ static void values(void **state)
 static void wrong_values(void **state)
 {
 	static const char *const lists[] = { "''", ",", "a,", ",a", "a,,b" };
-	char args[64], message[128];
+	char line[64], message[128];
 
 	(void)state;
 	bad("-n 51", "--number: '51' is not a number from 1 to 50");
@@ -237,16 +237,16 @@ static void wrong_values(void **state)
 	bad("--output ''", "--output: '' is not a name");
 	bad("--custom y", "--custom: 'y' is not a word with an x");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(lists); i++) {
-		snprintf(args, sizeof(args), "--set %s", lists[i]);
+		snprintf(line, sizeof(line), "--set %s", lists[i]);
 		snprintf(message, sizeof(message), "--set: '%s'%s is not one of a, b, c, none",
 			 *lists[i] == '\'' ? "" : lists[i], *lists[i] == '\'' ? "" : ": ''");
-		bad(args, message);
+		bad(line, message);
 	}
 }
 
 static void wrong_options(void **state)
 {
-	char args[400], message[200];
+	char line[400], message[200];
 
 	(void)state;
 	bad("--nunber 5", "no option --nunber: did you mean --number?");
@@ -260,11 +260,11 @@ static void wrong_options(void **state)
 	bad("--number", "--number: it needs a value: a number from 1 to 50");
 	bad("-w", "--word: it needs a value: one of minus, zero, two");
 	bad("-f -o", "--output: it needs a value: a name");
-	memset(args, 'x', sizeof(args) - 1);
-	args[0] = args[1] = '-';
-	args[sizeof(args) - 1] = '\0';
-	snprintf(message, sizeof(message), "no option %.67s: see npuscope try --help", args);
-	bad(args, message);
+	memset(line, 'x', sizeof(line) - 1);
+	line[0] = line[1] = '-';
+	line[sizeof(line) - 1] = '\0';
+	snprintf(message, sizeof(message), "no option %.67s: see npuscope try --help", line);
+	bad(line, message);
 	bad("--\033[31m", "no option --?[31m: see npuscope try --help"); /* nothing for the terminal */
 }
 

@@ -25,7 +25,7 @@ static bool known(const void *ctx, uint32_t tid)
 	return tid == ME || tid == OTHER;
 }
 
-static void expect(struct nps_os_lock wait, enum nps_os_lock_kind kind, uint32_t holder)
+static void expect(struct nps_event wait, enum nps_os_lock_kind kind, uint32_t holder)
 {
 	uint32_t found = 12345;
 
@@ -36,45 +36,47 @@ static void expect(struct nps_os_lock wait, enum nps_os_lock_kind kind, uint32_t
 
 static void locks_are_named(void **state)
 {
-	struct nps_os_lock mutex = {
-		.op = FUTEX_WAIT, .op_flags = PRIVATE, .value = 2, .word = 2, .owner = OTHER, .users = 1
+	struct nps_event mutex = {
+		.operation = FUTEX_WAIT,
+		.lock = { .op_flags = PRIVATE, .value = 2, .word = 2, .owner = OTHER, .users = 1 },
 	};
-	struct nps_os_lock robust = { .op = FUTEX_WAIT,
-				      .value = OTHER | FUTEX_WAITERS,
-				      .word = OTHER | FUTEX_WAITERS };
+	struct nps_event robust = { .operation = FUTEX_WAIT,
+				    .lock = { .value = OTHER | FUTEX_WAITERS,
+					      .word = OTHER | FUTEX_WAITERS } };
 
 	(void)state;
 	expect(mutex, NPS_LOCK_MUTEX, OTHER);
 	expect(robust, NPS_LOCK_MUTEX_ROBUST, OTHER);
-	expect((struct nps_os_lock){ .op = FUTEX_LOCK_PI, .word = OTHER | FUTEX_WAITERS }, NPS_LOCK_MUTEX_PI,
-	       OTHER);
-	expect(
-		(struct nps_os_lock){
-			.op = FUTEX_WAIT_BITSET, .op_flags = REALTIME, .value = OTHER, .word = OTHER },
-		NPS_LOCK_JOIN, OTHER);
-	expect((struct nps_os_lock){ .op = FUTEX_WAIT_BITSET, .op_flags = PRIVATE | REALTIME },
+	expect((struct nps_event){ .operation = FUTEX_LOCK_PI, .lock.word = OTHER | FUTEX_WAITERS },
+	       NPS_LOCK_MUTEX_PI, OTHER);
+	expect((struct nps_event){ .operation = FUTEX_WAIT_BITSET,
+				   .lock = { .op_flags = REALTIME, .value = OTHER, .word = OTHER } },
+	       NPS_LOCK_JOIN, OTHER);
+	expect((struct nps_event){ .operation = FUTEX_WAIT_BITSET, .lock.op_flags = PRIVATE | REALTIME },
 	       NPS_LOCK_SIGNAL, 0);
 }
 
 static void nothing_is_made_up(void **state)
 {
-	struct nps_os_lock mutex = {
-		.op = FUTEX_WAIT, .op_flags = PRIVATE, .value = 2, .word = 2, .owner = STRANGER, .users = 1
+	struct nps_event mutex = {
+		.operation = FUTEX_WAIT,
+		.lock = { .op_flags = PRIVATE, .value = 2, .word = 2, .owner = STRANGER, .users = 1 },
 	};
 
 	(void)state;
 	expect(mutex, NPS_LOCK_UNKNOWN, 0); /* no thread of the process */
-	mutex.owner = ME;
+	mutex.lock.owner = ME;
 	expect(mutex, NPS_LOCK_UNKNOWN, 0); /* nobody waits for himself */
-	mutex.owner = OTHER;
-	mutex.users = 0;
+	mutex.lock.owner = OTHER;
+	mutex.lock.users = 0;
 	expect(mutex, NPS_LOCK_UNKNOWN, 0); /* a mutex that nobody uses is none */
-	mutex.users = 1;
-	mutex.unreadable = true;
+	mutex.lock.users = 1;
+	mutex.flags = NPS_F_SLOT_FAULT(2);
 	expect(mutex, NPS_LOCK_UNKNOWN, 0);
-	expect((struct nps_os_lock){ .op = FUTEX_LOCK_PI, .word = STRANGER }, NPS_LOCK_MUTEX_PI, 0);
+	expect((struct nps_event){ .operation = FUTEX_LOCK_PI, .lock.word = STRANGER }, NPS_LOCK_MUTEX_PI, 0);
 	/* A word that happens to be a thread's number, but private: no join is. */
-	expect((struct nps_os_lock){ .op = FUTEX_WAIT, .op_flags = PRIVATE, .value = OTHER, .word = OTHER },
+	expect((struct nps_event){ .operation = FUTEX_WAIT,
+				   .lock = { .op_flags = PRIVATE, .value = OTHER, .word = OTHER } },
 	       NPS_LOCK_UNKNOWN, 0);
 }
 
@@ -111,15 +113,20 @@ static void sums_of_all_seconds_are_one(void **state)
 	(void)state;
 	for (uint64_t second = 0; second < 3; second++)
 		keep(proc, (struct nps_event){ .kind = NPS_EV_SYSCALL_SUM,
-					       .probe = 1,
+					       .nr = 1,
 					       .tid = 8,
 					       .flags = NPS_F_SOCKET,
 					       .start = 2000 + second * 1000,
 					       .dur = 500,
-					       .args = { 10 | 1ULL << 32, 100,
-							 (5 + second) | (20 + second) << 32, 64 } });
-	keep(proc, (struct nps_event){
-			   .kind = NPS_EV_SYSCALL_SUM, .probe = 1, .tid = 9, .start = 2000, .args = { 1 } });
+					       .syscall_sum = { .count = 10,
+								.failed = 1,
+								.total = 100,
+								.shortest = 5 + second,
+								.longest = 20 + second,
+								.bytes = 64 } });
+	keep(proc,
+	     (struct nps_event){
+		     .kind = NPS_EV_SYSCALL_SUM, .nr = 1, .tid = 9, .start = 2000, .syscall_sum.count = 1 });
 	assert_int_equal(nps_os_calls__fill(&model, &rec, proc), 0);
 	assert_int_equal(model.osrt_sum.t.len, 2);
 	assert_int_equal(model.osrt_sum.count[0], 30);
@@ -142,19 +149,24 @@ static void a_wait_finds_its_call(void **state)
 	rec.json = cJSON_Parse(arch);
 	for (uint32_t tid = ME; tid <= OTHER; tid++)
 		keep(proc, (struct nps_event){ .kind = NPS_EV_SYSCALL,
-					       .probe = 202,
+					       .nr = 202,
 					       .tid = tid,
 					       .start = 2000,
 					       .dur = 100,
-					       .args = { 0x1000, FUTEX_WAIT } });
+					       .syscall.arg = { 0x1000, FUTEX_WAIT } });
 	/* Of the second thread, which began in the same nanosecond as the first. */
 	keep(proc, (struct nps_event){ .kind = NPS_EV_LOCK,
-				       .probe = FUTEX_WAIT,
+				       .operation = FUTEX_WAIT,
 				       .tid = OTHER,
 				       .start = 2000,
 				       .dur = 100,
-				       .args = { 0x1000, ME | 2ULL << 32, 2 | (uint64_t)ME << 32,
-						 1 | (uint64_t)PRIVATE << 48 } });
+				       .lock = { .address = 0x1000,
+						 .waker = ME,
+						 .value = 2,
+						 .word = 2,
+						 .owner = ME,
+						 .users = 1,
+						 .op_flags = PRIVATE } });
 	assert_int_equal(nps_os_calls__fill(&model, &rec, proc), 0);
 	assert_int_equal(model.osrt.t.len, 2);
 	assert_int_equal(model.osrt.lock[0], NPS_LOCK_NONE);
@@ -170,17 +182,21 @@ static void faults_and_requests_belong_to_threads(void **state)
 	struct nps_proc *proc = nps_recording__proc(&rec, 7);
 
 	(void)state;
-	keep(proc, (struct nps_event){ .kind = NPS_EV_FAULT, .tid = 8, .start = 2000, .args = { 5, 2 } });
+	keep(proc,
+	     (struct nps_event){ .kind = NPS_EV_FAULT, .tid = 8, .start = 2000, .fault_sum = { 5, 2 } });
 	keep(proc,
 	     (struct nps_event){
-		     .kind = NPS_EV_FAULT, .probe = NPS_FAULT_MAJOR, .tid = 8, .start = 2000, .dur = 40 });
+		     .kind = NPS_EV_FAULT, .what = NPS_FAULT_MAJOR, .tid = 8, .start = 2000, .dur = 40 });
+	keep(proc, (struct nps_event){ .kind = NPS_EV_IO,
+				       .operation = 1,
+				       .tid = 8,
+				       .start = 2000,
+				       .dur = 30,
+				       .io.bytes = 4096 });
 	keep(proc,
-	     (struct nps_event){
-		     .kind = NPS_EV_IO, .probe = 1, .tid = 8, .start = 2000, .dur = 30, .args = { 4096 } });
-	keep(proc,
-	     (struct nps_event){ .kind = NPS_EV_IO, .probe = 1, .tid = 8, .start = 2000 }); /* a flush */
-	keep(proc,
-	     (struct nps_event){ .kind = NPS_EV_IO, .probe = 700, .tid = 8, .start = 2000 }); /* nonsense */
+	     (struct nps_event){ .kind = NPS_EV_IO, .operation = 1, .tid = 8, .start = 2000 }); /* a flush */
+	keep(proc, (struct nps_event){
+			   .kind = NPS_EV_IO, .operation = 700, .tid = 8, .start = 2000 }); /* nonsense */
 	assert_int_equal(nps_os_calls__fill(&model, &rec, proc), 0);
 	assert_int_equal(model.os_thread.t.len, 1);
 	assert_int_equal(model.os_thread.minor[0], 5);
@@ -203,15 +219,15 @@ static void what_did_not_return(void **state)
 	rec.json = cJSON_Parse(arch);
 	keep(proc, (struct nps_event){ .kind = NPS_EV_SYSCALL,
 				       .flags = NPS_F_UNFINISHED | NPS_F_SOCKET,
-				       .probe = 0,
+				       .nr = 0,
 				       .tid = 8,
 				       .start = 2000,
 				       .dur = 500,
-				       .args = { 5, 0, 0, 999 } });
+				       .syscall = { { 5 }, 999 } });
 	keep(proc, (struct nps_event){ .kind = NPS_EV_SYSCALL,
 				       .flags = NPS_F_UNFINISHED | NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) |
 						NPS_F_SLOT_FAULT(2),
-				       .probe = 0,
+				       .nr = 0,
 				       .tid = 9,
 				       .start = 2000,
 				       .dur = 500 });

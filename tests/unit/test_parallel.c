@@ -41,7 +41,7 @@ static void make_session(const char *dir)
 		for (unsigned int i = 0; i < CALLS; i++) {
 			now += 3000;
 			gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
-							     .probe = rank * 150 + i / (CALLS / 150),
+							     .nr = rank * 150 + i / (CALLS / 150),
 							     .pid = pid,
 							     .tid = pid,
 							     .start = now,

@@ -13,32 +13,38 @@
 
 static uint16_t records[4]; /* of each thread, so far */
 
-static struct nps_event *tensor_event(uint32_t tid, uint64_t at, int32_t ret, uint64_t about)
+static struct nps_event *tensor_event(uint32_t tid, uint64_t at, struct nps_tensor_head head, uint64_t handle)
 {
+	struct nps_event *ev;
+
 	event(NPS_EV_TENSOR, records[tid]++, tid, at, at, 0, 0, 0);
-	NPS_AT(&model.events, struct nps_event, model.events.len - 1).ret = ret;
-	NPS_AT(&model.events, struct nps_event, model.events.len - 1).dur = about;
-	return &NPS_AT(&model.events, struct nps_event, model.events.len - 1);
+	ev = &NPS_AT(&model.events, struct nps_event, model.events.len - 1);
+	ev->tensor_head = head;
+	ev->handle = handle;
+	return ev;
 }
 
-static void tensor(uint32_t tid, uint64_t at, uint64_t address, uint64_t rows)
+static void tensor(uint32_t tid, uint64_t at, uint64_t address, uint32_t rows)
 {
-	tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_TENSOR, 2, 1, 2), address)->args[0] = rows |
-											      7ULL << 32;
+	const struct nps_tensor_head head = { .what = NPS_TENSOR_TENSOR, .dims = 2, .type = 1, .format = 2 };
+	struct nps_event *ev = tensor_event(tid, at, head, address);
+
+	ev->tensor.size[0] = rows;
+	ev->tensor.size[1] = 7;
 }
 
 static void operands(uint32_t tid, uint64_t at, const char *name, uint64_t a, uint64_t b)
 {
-	struct nps_event *ev =
-		tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_OPERANDS, 0, 0, 3), text(name));
+	const struct nps_tensor_head head = { .what = NPS_TENSOR_OPERANDS, .count = 3 };
+	struct nps_event *ev = tensor_event(tid, at, head, text(name));
 
-	ev->args[0] = ev->args[1] = a;
-	ev->args[2] = b;
+	ev->tensor.member[0] = ev->tensor.member[1] = a;
+	ev->tensor.member[2] = b;
 }
 
 static void executor_told(uint32_t tid, uint64_t at, uint64_t executor)
 {
-	tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_EXECUTOR, 0, 0, 0), executor);
+	tensor_event(tid, at, (struct nps_tensor_head){ .what = NPS_TENSOR_EXECUTOR }, executor);
 }
 
 /* N records of the thread were lost, and counted. */
@@ -710,7 +716,7 @@ static void numbers_of_a_950(void **state)
 		if (i)
 			call(100 * i, i);
 		submission(1, 100 * i + 20, NPS_SQE_AI_CORE, i, 1);
-		NPS_AT(&model.events, struct nps_event, model.events.len - 1).args[3] = i & 1;
+		NPS_AT(&model.events, struct nps_event, model.events.len - 1).call.slot[3] = i & 1;
 		launch_call(1, 100 * i + 20, 0xf1);
 	}
 	build();

@@ -14,6 +14,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,26 +194,64 @@ static int analyze(void)
 	return err;
 }
 
+/* session.json of this program's version, with MEMBERS behind it. */
+static void write_json(const char *members)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "{\"format\": \"npuscope-session\", \"version\": %d%s}",
+		 NPS_SESSION_VERSION, members);
+	write_file("session.json", text);
+}
+
 static void what_is_no_session_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(analyze(), -ENOENT);
 	write_file("session.json", "[]");
 	assert_int_equal(analyze(), -EPROTO);
-	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 2}");
+	write_json("");
 	assert_int_equal(analyze(), -EPROTO);
-	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1}");
+	write_json(", \"start\": {\"monotonic\": 18446744073709551615, \"realtime\": 5}");
 	assert_int_equal(analyze(), -EPROTO);
-	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1, \"start\": "
-				   "{\"monotonic\": 18446744073709551615, \"realtime\": 5}}");
+}
+
+/* A whole session but for the version OTHER of its events, or of its document. */
+static void expect_refused(unsigned char other)
+{
+	char text[4096], *version;
+	ssize_t len;
+	int fd;
+
+	three_chunks();
+	assert_true(analyze() >= 0);
+	damage("events.nps", offsetof(struct nps_chunk, version), other);
 	assert_int_equal(analyze(), -EPROTO);
+	three_chunks();
+	fd = openat(dirfd_, "session.json", O_RDONLY | O_CLOEXEC);
+	len = read(fd, text, sizeof(text) - 1);
+	assert_true(len > 0);
+	close(fd);
+	text[len] = '\0';
+	version = strstr(text, "\"version\": ");
+	assert_non_null(version);
+	version[strlen("\"version\": ")] = (char)('0' + other);
+	write_file("session.json", text);
+	assert_int_equal(analyze(), -EPROTO);
+}
+
+/* Of an older version, and of one that is not made yet. */
+static void other_versions_are_refused(void **state)
+{
+	(void)state;
+	expect_refused(1);
+	expect_refused(NPS_SESSION_VERSION + 1);
 }
 
 static void nothing_was_recorded(void **state)
 {
 	(void)state;
-	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1, \"complete\": false, "
-				   "\"end_reason\": \"starting\", \"start\": null, \"processes\": []}");
+	write_json(", \"complete\": false, \"end_reason\": \"starting\", \"start\": null, \"processes\": []");
 	assert_int_equal(analyze(), -ENODATA);
 }
 
@@ -359,9 +398,9 @@ static void hostile_events(void **state)
 				ev[i].start = GEN_T0 + ev[i].start % 1000;
 				ev[i].dur %= 300;
 			}
-			for (int a = 0; a < 4; a++)
+			for (int slot = 0; slot < 4; slot++)
 				if (i % 3)
-					ev[i].args[a] &= 0x0003000300030003ULL;
+					ev[i].call.slot[slot] &= 0x0003000300030003ULL;
 		}
 		gen_chunk(&gen, 'e', NPS_CHUNK_EVENTS, ev, sizeof(ev));
 		gen_chunk(&gen, 'e', 77, ev, 11);
@@ -393,6 +432,7 @@ int main(void)
 		TEST(long_integers_keep_their_digits),
 		TEST(broken_json_is_told_apart),
 		TEST(what_is_no_session_is_refused),
+		TEST(other_versions_are_refused),
 		TEST(nothing_was_recorded),
 		TEST(processes_that_were_gone),
 		TEST(a_pid_of_two_processes),

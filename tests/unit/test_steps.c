@@ -35,7 +35,7 @@ static void mark(uint32_t pid, uint64_t at, uint64_t first, uint64_t second)
 				  .pid = pid,
 				  .tid = pid,
 				  .start = at,
-				  .args = { first, second } };
+				  .call.slot = { first, second } };
 	nps_recording__proc(&model, pid);
 }
 

@@ -13,10 +13,9 @@
 #define MS 1000000ULL
 
 /* SQE number I of one call of the driver's. */
-static void begin(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint64_t task)
+static void begin(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint16_t task)
 {
-	event(NPS_EV_SQE, NPS_PROBE_SQ_TASK_SEND, tid, at, at, 1ULL << 32,
-	      type | 8 << 16 | (uint64_t)stream << 32 | task << 48, 0);
+	sent(tid, at, at, type, stream, task);
 }
 
 static const struct nps_sub *sub(size_t i)

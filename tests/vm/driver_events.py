@@ -4,49 +4,34 @@
 from __future__ import annotations
 
 import sqlite3
-import struct
+import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator
 
 import submissions
 
-CHUNK, EVENT = struct.Struct("<IHHQIIII"), struct.Struct("<BBHIIiQQ4Q")
-EVENTS = 1
-CALL, TASK, DONE, COPY = 14, 15, 16, 17
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+from records import (CHUNK_EVENTS, DRIVER, DRIVER_DMA, DRIVER_DONE, DRIVER_TASK, EVENT, Event,  # noqa: E402
+                     chunks)
+
 IOCTL = 3
 FFTS = 0  # SQEs that the driver changes: its tracepoint does not tell which they are
 FAILED = 0x8000
 LEFT_OUT = ("kprobe", "tracepoint")  # where the kernel runs one such program on a CPU at a time
 
 
-@dataclass
-class Event:
-    """One record."""
-
-    kind: int
-    probe: int
-    pid: int
-    tid: int
-    ret: int
-    start: int
-    end: int
-    args: tuple[int, ...]
-
-
 def events(session: Path) -> Iterator[Event]:
     """Those of the driver."""
-    data = (session / "events.nps").read_bytes()
-    at = 0
-    while at + CHUNK.size <= len(data):
-        _magic, _version, kind, _seq, size, _crc, _cpu, _pad = CHUNK.unpack_from(data, at)
-        at += CHUNK.size
-        for fields in EVENT.iter_unpack(data[at:at + size]) if kind == EVENTS else ():
-            if CALL <= fields[0] <= COPY:
-                yield Event(fields[0], fields[2], fields[3], fields[4], fields[5], fields[6], fields[6] + fields[7],
-                            fields[8:])
-        at += size
+    for kind, payload in chunks(session / "events.nps"):
+        for fields in EVENT.iter_unpack(payload) if kind == CHUNK_EVENTS else ():
+            if DRIVER <= fields[0] <= DRIVER_DMA:
+                yield Event(fields)
+
+
+def on_queue(event: Event) -> tuple[int, int, int]:
+    """(device, process, queue) of an SQE or a CQE."""
+    return event.body.device, event.pid, event.body.queue
 
 
 def told(place: Path) -> dict[str, list[list[int]]]:
@@ -67,7 +52,7 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     def within(what: str, first: int, last: int) -> list[list[int]]:
         return [line for line in truth.get(what, []) if begin < line[first] and line[last] < end]
 
-    seen: dict[int, list[Event]] = {kind: [] for kind in (CALL, TASK, DONE, COPY)}
+    seen: dict[int, list[Event]] = {kind: [] for kind in (DRIVER, DRIVER_TASK, DRIVER_DONE, DRIVER_DMA)}
     for event in events(session):
         seen[event.kind].append(event)
     sent = submissions.of(place, truth.get("sqe", []))
@@ -75,28 +60,27 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     traced = how["tasks"] == "tracepoint"
     wanted = [line for line in within("sqe", 6, 7) if not traced or known.queue(line[0], line[2], line[6])]
     missing = _missing([((*line[:4], None if traced and line[5] == FFTS else line[4]), line[6], line[7]) for line in wanted],
-                       [((e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF,
-                          None if traced and e.args[1] & 0x3F == FFTS else e.args[1] >> 48), e.start, e.end)
-                        for e in seen[TASK]], inside=True)
+                       [((*on_queue(e), e.body.stream, None if traced and e.body.type & 0x3F == FFTS else e.body.task),
+                         e.start, e.end) for e in seen[DRIVER_TASK]], inside=True)
     wrong = [f"{missing} of {len(wanted)} SQEs"] if missing or (mode == "uio_d") != (not wanted) else []
     calls = [(tuple(line[2:4]), line[6], line[7]) for line in truth.get("svm", [])
              if calls_within.has(line[2], line[6], line[7])]
-    missing = _missing(calls, [((e.tid, e.args[1] & 0xFF), e.start, e.end) for e in seen[CALL]
-                               if e.probe == IOCTL and e.args[1] >> 8 & 0xFF == ord("M")], inside=False)
+    missing = _missing(calls, [((e.tid, e.body.command & 0xFF), e.start, e.end) for e in seen[DRIVER]
+                               if e.call_type == IOCTL and e.body.command >> 8 & 0xFF == ord("M")], inside=False)
     wrong += [f"{missing} of {len(calls)} calls of memory"] if missing else []
     copies = [((line[0], line[1], line[2], line[4]), line[5], line[7]) for line in truth.get("dma", [])
               if calls_within.has(line[4], line[5], line[7])]
-    missing = _missing(copies, [((e.args[0] & 0xFFFF, e.args[0] >> 32, e.args[3], e.tid), e.start, e.end)
-                                for e in seen[COPY]], inside=False)
+    missing = _missing(copies, [((e.body.device, e.body.direction, e.body.bytes, e.tid), e.start, e.end)
+                                for e in seen[DRIVER_DMA]], inside=False)
     wrong += [f"{missing} of {len(copies)} copies"] if missing else []
     came = within("cqe", 5, 5)
     if how["CQEs"] == "tracepoint":
         came = [line for line in came if known.stream(line[0], line[3], line[5])]
-    done, missed, lost = _completions(came, seen[DONE], how["CQEs"])
+    done, missed, lost = _completions(came, seen[DRIVER_DONE], how["CQEs"])
     wrong += [f"{lost} of {done} completions"] if lost else []
     # The mock lets every eighth task fail, by its number.
-    untrue = sum(bool(e.args[1] & FAILED) != ((e.args[1] >> 48) % 8 == 7) for e in seen[DONE])
-    wrong += [f"{untrue} of {len(seen[DONE])} completions that are told wrongly to have failed, or not to have"] if untrue else []
+    untrue = sum(bool(e.body.flags & FAILED) != (e.body.task % 8 == 7) for e in seen[DRIVER_DONE])
+    wrong += [f"{untrue} of {len(seen[DRIVER_DONE])} completions that are told wrongly to have failed, or not to have"] if untrue else []
     counted = about["drops"]["ring"]["driver_done"]
     wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and missed > counted else []
     return (f"{len(wanted)} SQEs, {len(calls)} calls of memory, {len(copies)} copies, "
@@ -134,7 +118,7 @@ def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[i
         return (device, pid, stream, task) if how == "tracepoint" else (device, pid, queue, stream, task)
 
     lost: Counter[tuple[int, ...]] = Counter(key(*line[:5]) for line in truth)
-    lost -= Counter(key(e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF, e.args[1] >> 48) for e in seen)
+    lost -= Counter(key(*on_queue(e), e.body.stream, e.body.task) for e in seen)
     excused = Counter(key(*line[:5]) for line in truth if line[6] and how in LEFT_OUT)
     return len(truth), sum(lost.values()), sum((lost - excused).values())
 
@@ -184,12 +168,12 @@ def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[
     for line in truth.get("dma", []):
         copied[line[4]].append((line[5], line[7]))
     for event in events(session):
-        if event.kind == TASK and event.probe == 0:
-            key = (event.args[0] & 0xFFFF, event.pid, event.args[0] >> 32, event.args[1] >> 48)
+        if event.kind == DRIVER_TASK and event.traced == 0:
+            key = (*on_queue(event), event.body.task)
             inside = [at for at in begins.get(key, []) if at <= event.start]
             if inside:
                 off["SQEs"].append(abs(stamped[(*key, inside[-1])] - inside[-1] - (event.end - event.start)))
-        if event.kind == COPY:
+        if event.kind == DRIVER_DMA:
             for begin, end in copied.get(event.tid, []):
                 if event.start <= begin and end <= event.end:
                     off["copies"].append(abs(end - begin - (event.end - event.start)))

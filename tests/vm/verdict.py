@@ -247,7 +247,7 @@ def _of_strange(place: Path, session: Path) -> Verdict:
     """Nothing is guessed of a driver that is not known, but its calls are recorded."""
     kinds = {event.kind for event in driver_events.events(session)}
     said = (place / "messages").read_text(encoding="utf-8").count("is not known")
-    if driver_events.TASK in kinds or driver_events.CALL not in kinds or said != 1:
+    if driver_events.DRIVER_TASK in kinds or driver_events.DRIVER not in kinds or said != 1:
         return Verdict(False, f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
     return Verdict(True, "its version is not known: calls alone, and a line")
 

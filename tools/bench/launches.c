@@ -51,13 +51,13 @@ static int resolve(void *scope, struct path *path)
 
 static void launch(const struct path *p)
 {
-	uint64_t args[2] = { 0 };
+	uint64_t host_args[2] = { 0 };
 	void *executor;
 
 	p->phase1("aclnnAdd", &executor);
 	p->l0("Add", executor);
 	p->phase2("aclnnAdd", executor);
-	p->launch(args, 48, &executor, NULL, args, sizeof(args), NULL, 0);
+	p->launch(host_args, 48, &executor, NULL, host_args, sizeof(host_args), NULL, 0);
 	p->destroy(executor);
 }
 

@@ -282,12 +282,12 @@ static void update_weights(struct model *m)
 static void optimizer(struct model *m)
 {
 	struct rank *r = m->rank;
-	void *args[2] = { m->gradients, NULL };
+	void *kernel_args[2] = { m->gradients, NULL };
 
 	check(aclrtRecordEvent(m->reduced, r->communication), "aclrtRecordEvent");
 	check(aclrtStreamWaitEvent(r->compute, m->reduced), "aclrtStreamWaitEvent");
-	check(rtKernelLaunch((const void *)(uintptr_t)scale_gradients_custom, 48, args, sizeof(args), NULL,
-			     r->compute),
+	check(rtKernelLaunch((const void *)(uintptr_t)scale_gradients_custom, 48, kernel_args,
+			     sizeof(kernel_args), NULL, r->compute),
 	      "rtKernelLaunch");
 	pace(m, 1);
 	update_weights(m);
@@ -346,13 +346,14 @@ void model_evaluate(struct model *m)
 {
 	aclrtBinHandle binary;
 	aclrtFuncHandle function;
-	uint64_t args[2] = { 0 };
+	uint64_t kernel_args[2] = { 0 };
 	char path[PATH_MAX];
 
 	eval_kernel_path(path, sizeof(path));
 	check(aclrtBinaryLoadFromFile(path, NULL, &binary), "aclrtBinaryLoadFromFile");
 	check(aclrtBinaryGetFunction(binary, EVAL_KERNEL, &function), "aclrtBinaryGetFunction");
-	check(aclrtLaunchKernel(function, 96, args, sizeof(args), m->rank->compute), "aclrtLaunchKernel");
+	check(aclrtLaunchKernel(function, 96, kernel_args, sizeof(kernel_args), m->rank->compute),
+	      "aclrtLaunchKernel");
 	check(aclrtSynchronizeStream(m->rank->compute), "aclrtSynchronizeStream");
 	check(aclrtBinaryUnLoad(binary), "aclrtBinaryUnLoad");
 }

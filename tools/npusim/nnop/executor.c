@@ -204,14 +204,15 @@ static aclrtFuncHandle kernel_function(const char *kernel)
 static aclnnStatus launch_planned(const aclOpExecutor *e, const struct planned *p, aclrtStream stream)
 {
 	aclrtFuncHandle function = kernel_function(p->kernel);
-	uint64_t args[4] = { 0 };
+	uint64_t host_args[4] = { 0 };
 	aclError err;
 
 	if (!function)
 		return ACLNN_ERR_INNER;
 	truth_operator(e->api, p->l0_operator);
 	truth_tensors(p->tensors);
-	err = aclrtLaunchKernelWithHostArgs(function, p->blocks, stream, NULL, args, sizeof(args), NULL, 0);
+	err = aclrtLaunchKernelWithHostArgs(function, p->blocks, stream, NULL, host_args, sizeof(host_args),
+					    NULL, 0);
 	truth_operator(NULL, NULL);
 	truth_tensors(NULL);
 	return err;
