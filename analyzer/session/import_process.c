@@ -56,16 +56,6 @@ static uint32_t text(struct fill *f, const char *s)
 	return id;
 }
 
-/* A new row; false when something went wrong before. */
-static bool add(struct fill *f, struct nps_table *table, size_t *row)
-{
-	if (!f->err)
-		f->err = nps_table__add(table, row);
-	return !f->err;
-}
-
-/* --- device ------------------------------------------------------------------------------------------ */
-
 /* The lane of a collective's task: each stream that a group uses on a device is a plane. */
 static uint32_t plane_of(struct fill *f, const struct nps_collective *run, const struct nps_task *task)
 {
@@ -307,44 +297,45 @@ static void calls(struct fill *f)
 
 static void runs(struct fill *f)
 {
-	struct nps_run_table *t = &f->m->run;
-
 	for (size_t i = 0; !f->err && i < f->proc->runs.len; i++) {
-		const struct nps_run *run = &NPS_AT(&f->proc->runs, struct nps_run, i);
+		const struct nps_event *ev = &NPS_AT(&f->proc->runs, struct nps_event, i);
+		const struct nps_event_sched *run = &ev->sched;
 		/* as it was called when it left: threads name themselves while they run */
-		uint32_t comm = nps_recording__comm_at(f->rec, run->tid, run->end);
-		uint32_t next = run->next ? nps_recording__comm_at(f->rec, run->next, run->end) : NPS_NONE;
-		size_t row;
+		uint64_t end = ev->start + ev->dur;
+		uint32_t comm = nps_recording__comm_at(f->rec, ev->tid, end);
+		uint32_t waker = ev->waker <= INT32_MAX ? ev->waker : 0;
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, run->start);
-		t->end[row] = real(f, run->end);
-		t->left[row] = run->left ? real(f, run->left) : 0;
-		t->woken[row] = run->woken ? real(f, run->woken) : 0;
-		t->pid[row] = f->proc->pid;
-		t->tid[row] = run->tid;
-		t->cpu[row] = run->cpu;
-		t->next[row] = run->next;
-		t->prio[row] = run->prio;
-		t->state[row] = run->state;
-		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
-		t->next_comm[row] = next;
-		t->waker[row] = run->waker;
-		t->waker_comm[row] = run->waker ? nps_recording__comm_at(f->rec, run->waker, run->woken)
-						: NPS_NONE;
+		f->err = nps_run_table__add(
+			&f->m->run,
+			&(struct nps_run_row){
+				.start = real(f, ev->start),
+				.end = real(f, end),
+				.left = run->off ? real(f, run->off) : 0,
+				.woken = run->runnable ? real(f, run->runnable) : 0,
+				.pid = f->proc->pid,
+				.tid = ev->tid,
+				.cpu = run->cpu,
+				.next = run->next,
+				.prio = run->prio,
+				.state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : run->state,
+				.comm = comm == NPS_NONE ? f->proc->comm : comm,
+				.next_comm = run->next ? nps_recording__comm_at(f->rec, run->next, end)
+						       : NPS_NONE,
+				.waker = waker,
+				.waker_comm = waker ? nps_recording__comm_at(f->rec, waker, run->runnable)
+						    : NPS_NONE });
 	}
 }
 
 /* The session's list of names is long, and interrupts are many. */
-static uint32_t irq_name(struct fill *f, const struct nps_irq *irq)
+static uint32_t irq_name(struct fill *f, const struct nps_event *ev)
 {
-	uint64_t key = (uint64_t)irq->what << 32 | irq->number;
+	uint64_t key = (uint64_t)ev->irq.what << 32 | ev->number;
 	uint32_t name = nps_map__get(&f->irq_names, key);
 
 	if (name != NPS_NONE)
 		return name;
-	name = nps_irq_name(f->rec, irq);
+	name = nps_irq_name(f->rec, ev->irq.what, ev->number);
 	if ((name == NPS_NONE || nps_map__put(&f->irq_names, key, name)) && !f->err)
 		f->err = -ENOMEM;
 	return name;
@@ -352,24 +343,20 @@ static uint32_t irq_name(struct fill *f, const struct nps_irq *irq)
 
 static void interrupts(struct fill *f)
 {
-	struct nps_irq_table *t = &f->m->irq;
-
 	for (size_t i = 0; !f->err && i < f->proc->irqs.len; i++) {
-		const struct nps_irq *irq = &NPS_AT(&f->proc->irqs, struct nps_irq, i);
-		uint32_t comm = nps_recording__comm_at(f->rec, irq->tid, irq->start);
-		uint32_t name = irq_name(f, irq);
-		size_t row;
+		const struct nps_event *ev = &NPS_AT(&f->proc->irqs, struct nps_event, i);
+		uint32_t comm = nps_recording__comm_at(f->rec, ev->tid, ev->start);
+		struct nps_irq_row row = { .start = real(f, ev->start),
+					   .end = real(f, ev->start + ev->dur),
+					   .tid = ev->tid,
+					   .cpu = ev->irq.cpu,
+					   .number = ev->number,
+					   .what = ev->irq.what,
+					   .name = irq_name(f, ev),
+					   .comm = comm == NPS_NONE ? f->proc->comm : comm };
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, irq->start);
-		t->end[row] = real(f, irq->end);
-		t->tid[row] = irq->tid;
-		t->cpu[row] = irq->cpu;
-		t->number[row] = irq->number;
-		t->what[row] = irq->what;
-		t->name[row] = name;
-		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
+		if (!f->err)
+			f->err = nps_irq_table__add(&f->m->irq, &row);
 	}
 }
 
