@@ -19,17 +19,17 @@
 enum nps_driver_kind { NPS_DRIVER_TASKS, NPS_DRIVER_COMPLETIONS, NPS_DRIVER_COPIES, NPS_DRIVER_KINDS };
 
 /* How, best first. */
-enum nps_driver_row {
-	NPS_DRIVER_ROW_NONE,
-	NPS_DRIVER_ROW_TRACEPOINT,
-	NPS_DRIVER_ROW_KPROBE,
-	NPS_DRIVER_ROW_FEXIT
+enum nps_driver_method {
+	NPS_DRIVER_BY_NONE,
+	NPS_DRIVER_BY_TRACEPOINT,
+	NPS_DRIVER_BY_KPROBE,
+	NPS_DRIVER_BY_FEXIT
 };
 
 #define NPS_MODULE_MAX 56 /* bytes of a module's name with its NUL: MODULE_NAME_LEN of the kernel */
 
 struct nps_driver_way {
-	enum nps_driver_row row;
+	enum nps_driver_method method;
 	char function[48], module[NPS_MODULE_MAX];
 	char detail[192]; /* where the layout is from, or why there is none */
 };
@@ -64,14 +64,14 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);
 /* The lines of `npuscope doctor`; none where there is no driver. */
 void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out);
 
-/* Which kinds have no row, and why, into TEXT of SIZE bytes; false: all have one. */
+/* Which kinds have no method, and why, into TEXT of SIZE bytes; false: all have one. */
 bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, size_t size);
 
-const char *nps_driver_row__name(enum nps_driver_row row);
+const char *nps_driver_method__name(enum nps_driver_method method);
 
 struct nps_driver_fn;
 
-/* Loads and attaches what WAYS has; what then cannot be attached loses its row, with the reason. *OUT NULL: nothing could. */
+/* Loads and attaches what WAYS has; what then cannot be attached loses its method, with the reason. *OUT NULL: nothing could. */
 int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out);
 /* The capture ended at NOW, CLOCK_MONOTONIC ns: what returns later gives no record. NULL is fine, as for all that follow. */

@@ -225,10 +225,10 @@ static void one_line_names_what_is_missing(void **state)
 	assert_string_equal(text, "tasks: unknown; CQEs, copies: why not");
 	assert_true(nps_driver_ways__missing(&ways, text, 20)); /* cut, within its bounds */
 	assert_string_equal(text, "tasks: unknown; CQE");
-	ways.way[NPS_DRIVER_TASKS].row = ways.way[NPS_DRIVER_COPIES].row = NPS_DRIVER_ROW_KPROBE;
+	ways.way[NPS_DRIVER_TASKS].method = ways.way[NPS_DRIVER_COPIES].method = NPS_DRIVER_BY_KPROBE;
 	assert_true(nps_driver_ways__missing(&ways, text, sizeof(text)));
 	assert_string_equal(text, "CQEs: why not");
-	ways.way[NPS_DRIVER_COMPLETIONS].row = NPS_DRIVER_ROW_FEXIT;
+	ways.way[NPS_DRIVER_COMPLETIONS].method = NPS_DRIVER_BY_FEXIT;
 	assert_false(nps_driver_ways__missing(&ways, text, sizeof(text)));
 }
 
