@@ -276,7 +276,7 @@ static void keep(struct nps_event ev)
 	ev.pid = PID;
 	ev.tid = 8;
 	ev.start += FIRST;
-	assert_int_equal(nps_driver__keep(&rec.procs[0], &ev), 0);
+	assert_int_equal(nps_event__keep(&rec.procs[0].drivers, &ev), 0);
 }
 
 static void sqe(uint64_t when, uint16_t stream, uint16_t task)
