@@ -356,8 +356,8 @@ static void expect_group(size_t row, const char *name, uint32_t ranks)
 {
 	const struct nps_comm_op *op = &NPS_AT(&model.procs[0].comms, struct nps_comm_op, row);
 
-	assert_string_equal(nps_strings__get(&model.strings, op->group), name);
-	assert_int_equal(op->ranks, ranks);
+	assert_string_equal(nps_strings__get(&model.strings, op->run.run.group), name);
+	assert_int_equal(op->run.run.ranks, ranks);
 }
 
 static uint64_t float_bits(float value)
@@ -427,7 +427,7 @@ static void communicators_end(void **state)
 	expect_group(1, "group_A", 2);
 	expect_group(2, "comm@0xc0", 8); /* nobody asked while it lived */
 	expect_group(3, "group_A", 4);
-	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).count, 8);
+	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).run.count, 8);
 }
 
 static void counts_that_were_not_told(void **state)
