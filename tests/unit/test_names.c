@@ -356,8 +356,8 @@ static void expect_group(size_t row, const char *name, uint32_t ranks)
 {
 	const struct nps_comm_op *op = &NPS_AT(&model.procs[0].comms, struct nps_comm_op, row);
 
-	assert_string_equal(nps_strings__get(&model.strings, op->run.run.group), name);
-	assert_int_equal(op->run.run.ranks, ranks);
+	assert_string_equal(nps_strings__get(&model.strings, op->run.group), name);
+	assert_int_equal(op->run.ranks, ranks);
 }
 
 static uint64_t float_bits(float value)
