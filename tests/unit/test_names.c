@@ -440,7 +440,7 @@ static void counts_that_were_not_told(void **state)
 	build();
 	assert_int_equal(model.procs[0].comms.len, 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_true(NPS_AT(&model.procs[0].comms, struct nps_comm_op, i).count == UINT64_MAX);
+		assert_true(NPS_AT(&model.procs[0].comms, struct nps_comm_op, i).run.count == UINT64_MAX);
 }
 
 int main(void)
