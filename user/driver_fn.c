@@ -203,14 +203,14 @@ static void find_way(const struct nps_capability *cap, const struct function *fn
 	struct nps_driver_way *w = &ways->way[fn->kind];
 	struct btf *types;
 
-	if (w->row != NPS_DRIVER_ROW_NONE || !symbol->there)
+	if (w->method != NPS_DRIVER_BY_NONE || !symbol->there)
 		return;
 	memcpy(w->module, symbol->module, sizeof(w->module));
 	snprintf(w->function, sizeof(w->function), "%s", fn->name);
 	types = types_of(w->module);
 	w->detail[0] = '\0';
 	if (!fn->reads_sqe || find_layout(w, types, &ways->layout))
-		w->row = types && cap->fentry ? NPS_DRIVER_ROW_FEXIT : NPS_DRIVER_ROW_KPROBE;
+		w->method = types && cap->fentry ? NPS_DRIVER_BY_FEXIT : NPS_DRIVER_BY_KPROBE;
 	free_types(types);
 }
 
@@ -242,14 +242,14 @@ static int find_traces(void *arg)
 	return 0;
 }
 
-/* Uses the tracepoint for a kind that has no better row, if there is one. */
+/* Uses the tracepoint for a kind that has no better method, if there is one. */
 static bool take_trace(struct nps_driver_ways *ways, enum nps_trace_system system)
 {
 	struct nps_driver_way *w = &ways->way[traces[system].kind];
 
-	if (w->row != NPS_DRIVER_ROW_NONE || !ways->traced[system])
+	if (w->method != NPS_DRIVER_BY_NONE || !ways->traced[system])
 		return false;
-	w->row = NPS_DRIVER_ROW_TRACEPOINT;
+	w->method = NPS_DRIVER_BY_TRACEPOINT;
 	snprintf(w->function, sizeof(w->function), "%s:%s", nps_trace_system[system],
 		 nps_trace_event[system]);
 	return true;
@@ -272,11 +272,11 @@ void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_w
 		take_trace(ways, i);
 }
 
-const char *nps_driver_row__name(enum nps_driver_row row)
+const char *nps_driver_method__name(enum nps_driver_method method)
 {
 	static const char *const names[] = { "none", "tracepoint", "kprobe", "fexit" };
 
-	return names[row];
+	return names[method];
 }
 
 static const char *const kind_names[NPS_DRIVER_KINDS] = { "tasks", "CQEs", "copies" };
@@ -290,7 +290,7 @@ bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, si
 	for (size_t i = 0; i < NPS_DRIVER_KINDS && at < size; i++) {
 		const struct nps_driver_way *w = &ways->way[i];
 
-		if (w->row != NPS_DRIVER_ROW_NONE)
+		if (w->method != NPS_DRIVER_BY_NONE)
 			continue;
 		if (why && strcmp(why, w->detail) != 0)
 			at += (size_t)snprintf(text + at, size - at, ": %s; %s", why, kind_names[i]);
@@ -311,10 +311,10 @@ void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out)
 		const struct nps_driver_way *w = &ways->way[i];
 
 		snprintf(what, sizeof(what), "driver: %s", kind_names[i]);
-		fprintf(out, "  %-18s %-4s %s%s%s%s%s\n", what, w->row ? "yes" : "no",
-			w->row ? nps_driver_row__name(w->row) : w->detail, w->row ? " on " : "",
-			w->row ? w->function : "", w->row && w->detail[0] ? ", " : "",
-			w->row ? w->detail : "");
+		fprintf(out, "  %-18s %-4s %s%s%s%s%s\n", what, w->method ? "yes" : "no",
+			w->method ? nps_driver_method__name(w->method) : w->detail, w->method ? " on " : "",
+			w->method ? w->function : "", w->method && w->detail[0] ? ", " : "",
+			w->method ? w->detail : "");
 	}
 }
 
@@ -326,7 +326,7 @@ void nps_driver_ways__describe(const struct nps_driver_ways *ways, cJSON *driver
 		const struct nps_driver_way *w = &ways->way[i];
 		cJSON *j = cJSON_AddObjectToObject(list, kind_names[i]);
 
-		cJSON_AddStringToObject(j, "how", nps_driver_row__name(w->row));
+		cJSON_AddStringToObject(j, "how", nps_driver_method__name(w->method));
 		cJSON_AddStringToObject(j, "function", w->function);
 		cJSON_AddStringToObject(j, "module", w->module);
 		cJSON_AddStringToObject(j, "detail", w->detail);
@@ -341,7 +341,7 @@ struct probe {
 	struct bpf_link *link;
 	const struct bpf_program *prog;
 	enum nps_driver_kind kind;
-	enum nps_driver_row row;
+	enum nps_driver_method method;
 	bool returns;
 };
 
@@ -390,9 +390,9 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 	}
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
 		const struct function *fn = function_of(&ways->way[i]);
-		bool fexit = ways->way[i].row == NPS_DRIVER_ROW_FEXIT;
+		bool fexit = ways->way[i].method == NPS_DRIVER_BY_FEXIT;
 
-		if (ways->way[i].row == NPS_DRIVER_ROW_NONE || !fn)
+		if (ways->way[i].method == NPS_DRIVER_BY_NONE || !fn)
 			continue;
 		want(skel, fexit ? fn->fentry : fn->entry);
 		want(skel, fexit ? fn->fexit : fn->exit);
@@ -432,11 +432,11 @@ static bool misses_of(const struct probe *p, uint64_t *missed)
 	uint64_t program, kprobe = 0;
 	bool counted = nps_bpf_misses__program(bpf_program__fd(p->prog), &program);
 
-	if (p->row == NPS_DRIVER_ROW_KPROBE) /* both are counted since the same kernel */
+	if (p->method == NPS_DRIVER_BY_KPROBE) /* both are counted since the same kernel */
 		counted = nps_bpf_misses__kprobe(bpf_link__fd(p->link), &kprobe);
 	*missed = program + kprobe;
 	/* Misses of tracepoints are counted since 6.7, but older kernels return 0 as well. */
-	return counted && p->row != NPS_DRIVER_ROW_TRACEPOINT;
+	return counted && p->method != NPS_DRIVER_BY_TRACEPOINT;
 }
 
 static int keep(struct nps_driver_fn *f, const struct probe *p)
@@ -457,7 +457,7 @@ static int attach_one(struct nps_driver_fn *f, const struct function *fn, const 
 {
 	struct probe p = { .prog = bpf_object__find_program_by_name(f->skel->obj, name),
 			   .kind = fn->kind,
-			   .row = fexit ? NPS_DRIVER_ROW_FEXIT : NPS_DRIVER_ROW_KPROBE,
+			   .method = fexit ? NPS_DRIVER_BY_FEXIT : NPS_DRIVER_BY_KPROBE,
 			   .returns = returns };
 
 	if (!p.prog || f->n == MOST_LINKS)
@@ -480,7 +480,7 @@ struct trace {
 static int attach_trace(void *arg)
 {
 	const struct trace *t = arg;
-	struct probe p = { .kind = traces[t->system].kind, .row = NPS_DRIVER_ROW_TRACEPOINT };
+	struct probe p = { .kind = traces[t->system].kind, .method = NPS_DRIVER_BY_TRACEPOINT };
 
 	p.prog = bpf_object__find_program_by_name(t->f->skel->obj, traces[t->system].program);
 	if (!p.prog || t->f->n == MOST_LINKS)
@@ -499,11 +499,11 @@ static enum nps_trace_system system_of(enum nps_driver_kind kind)
 static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w, enum nps_driver_kind kind)
 {
 	const struct function *fn = function_of(w);
-	bool fexit = w->row == NPS_DRIVER_ROW_FEXIT;
+	bool fexit = w->method == NPS_DRIVER_BY_FEXIT;
 	unsigned int had = f->n;
 	int err;
 
-	if (w->row == NPS_DRIVER_ROW_TRACEPOINT)
+	if (w->method == NPS_DRIVER_BY_TRACEPOINT)
 		return nps_tracefs__with(attach_trace, &(struct trace){ f, system_of(kind) });
 	err = attach_one(f, fn, fexit ? fn->fexit : fn->exit, fexit, true);
 	if (!err)
@@ -519,8 +519,8 @@ static bool fall_back(struct nps_driver_ways *ways)
 	bool any = false;
 
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++)
-		if (ways->way[i].row == NPS_DRIVER_ROW_FEXIT) {
-			ways->way[i].row = NPS_DRIVER_ROW_KPROBE;
+		if (ways->way[i].method == NPS_DRIVER_BY_FEXIT) {
+			ways->way[i].method = NPS_DRIVER_BY_KPROBE;
 			any = true;
 		}
 	return any;
@@ -531,7 +531,7 @@ static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 	const struct function *fn = function_of(w);
 	struct nps_driver_way next = *w;
 
-	next.row = NPS_DRIVER_ROW_KPROBE;
+	next.method = NPS_DRIVER_BY_KPROBE;
 	while (fn && (fn = next_best(fn))) {
 		struct nps_driver_symbol symbol = { .name = fn->name };
 
@@ -553,20 +553,20 @@ static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, e
 			int err)
 {
 	struct nps_driver_way *w = &ways->way[kind];
-	bool was_traced = w->row == NPS_DRIVER_ROW_TRACEPOINT;
+	bool was_traced = w->method == NPS_DRIVER_BY_TRACEPOINT;
 	char probed[sizeof(w->function)], traced[sizeof(w->function)];
 
 	memcpy(probed, w->function, sizeof(probed));
 	snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", probed, strerror(-err));
 	if (attach_next_best(f, w))
 		return;
-	w->row = NPS_DRIVER_ROW_NONE;
+	w->method = NPS_DRIVER_BY_NONE;
 	if (was_traced || kind == NPS_DRIVER_COPIES || !take_trace(ways, system_of(kind)))
 		return;
 	err = attach_way(f, w, kind);
 	if (!err)
 		return;
-	w->row = NPS_DRIVER_ROW_NONE;
+	w->method = NPS_DRIVER_BY_NONE;
 	memcpy(traced, w->function, sizeof(traced));
 	snprintf(w->detail, sizeof(w->detail), "neither %.47s nor %.47s can be probed: %s", probed, traced,
 		 strerror(-err));
@@ -576,9 +576,9 @@ static int attach_all(struct nps_driver_fn *f, struct nps_driver_ways *ways, boo
 {
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
 		struct nps_driver_way *w = &ways->way[i];
-		int err = w->row == NPS_DRIVER_ROW_NONE ? 0 : attach_way(f, w, i);
+		int err = w->method == NPS_DRIVER_BY_NONE ? 0 : attach_way(f, w, i);
 
-		if (err && w->row == NPS_DRIVER_ROW_FEXIT) {
+		if (err && w->method == NPS_DRIVER_BY_FEXIT) {
 			*fexit_refused = true;
 			return err;
 		}
@@ -593,7 +593,7 @@ static void undo_traces(struct nps_driver_fn *f, enum nps_driver_kind kind)
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < f->n; i++)
-		if (f->probes[i].row == NPS_DRIVER_ROW_TRACEPOINT && f->probes[i].kind == kind)
+		if (f->probes[i].method == NPS_DRIVER_BY_TRACEPOINT && f->probes[i].kind == kind)
 			bpf_link__destroy(f->probes[i].link);
 		else
 			f->probes[n++] = f->probes[i];
@@ -610,7 +610,7 @@ static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 	int err;
 
 	for (unsigned int i = 0; i < f->n; i++)
-		if (f->probes[i].row == NPS_DRIVER_ROW_TRACEPOINT)
+		if (f->probes[i].method == NPS_DRIVER_BY_TRACEPOINT)
 			systems |= 1U << system_of(f->probes[i].kind);
 	if (!systems)
 		return 0;
@@ -623,7 +623,7 @@ static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 			continue;
 		undo_traces(f, traces[i].kind);
 		systems &= ~(1U << i);
-		w->row = NPS_DRIVER_ROW_NONE;
+		w->method = NPS_DRIVER_BY_NONE;
 		snprintf(w->detail, sizeof(w->detail), "trace_enable of the driver cannot be switched on: %s",
 			 strerror(-state));
 	}
@@ -666,10 +666,10 @@ int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways
 	for (size_t i = 0; err && i < NPS_DRIVER_KINDS; i++) {
 		struct nps_driver_way *w = &ways->way[i];
 
-		if (w->row != NPS_DRIVER_ROW_NONE)
+		if (w->method != NPS_DRIVER_BY_NONE)
 			snprintf(w->detail, sizeof(w->detail), "the probe of %.47s cannot be loaded: %s",
 				 w->function, strerror(-err));
-		w->row = NPS_DRIVER_ROW_NONE;
+		w->method = NPS_DRIVER_BY_NONE;
 	}
 	return err;
 }

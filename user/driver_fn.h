@@ -19,17 +19,17 @@
 enum nps_driver_kind { NPS_DRIVER_TASKS, NPS_DRIVER_COMPLETIONS, NPS_DRIVER_COPIES, NPS_DRIVER_KINDS };
 
 /* How it is probed, worst first. */
-enum nps_driver_row {
-	NPS_DRIVER_ROW_NONE,
-	NPS_DRIVER_ROW_TRACEPOINT,
-	NPS_DRIVER_ROW_KPROBE,
-	NPS_DRIVER_ROW_FEXIT
+enum nps_driver_method {
+	NPS_DRIVER_BY_NONE,
+	NPS_DRIVER_BY_TRACEPOINT,
+	NPS_DRIVER_BY_KPROBE,
+	NPS_DRIVER_BY_FEXIT
 };
 
 #define NPS_MODULE_MAX 56 /* bytes of a module's name with its NUL: MODULE_NAME_LEN of the kernel */
 
 struct nps_driver_way {
-	enum nps_driver_row row;
+	enum nps_driver_method method;
 	char function[48], module[NPS_MODULE_MAX];
 	char detail[192]; /* source of the layout, or why there is none */
 };
@@ -64,16 +64,16 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);
 /* Prints the lines of `npuscope doctor`; none if there is no driver. */
 void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out);
 
-/* Writes the kinds that have no row, and why, into TEXT of SIZE bytes; false: all have one. */
+/* Writes the kinds that have no method, and why, into TEXT of SIZE bytes; false: all have one. */
 bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, size_t size);
 
-const char *nps_driver_row__name(enum nps_driver_row row);
+const char *nps_driver_method__name(enum nps_driver_method method);
 
 struct nps_driver_fn;
 
 /*
  * Loads and attaches what WAYS has; a kind that cannot be attached loses
- * its row, and gets the reason. *OUT NULL: none could.
+ * its method, and gets the reason. *OUT NULL: none could.
  */
 int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out);

@@ -270,8 +270,8 @@ void nps_driver_side__end(struct nps_driver_side *d, uint64_t now)
 /* About processes in containers. */
 static bool say_unlearnt(const struct nps_driver_side *d, const struct nps_kernel_side *k)
 {
-	bool sqes = d->ways.way[NPS_DRIVER_TASKS].row == NPS_DRIVER_ROW_TRACEPOINT,
-	     cqes = d->ways.way[NPS_DRIVER_COMPLETIONS].row == NPS_DRIVER_ROW_TRACEPOINT;
+	bool sqes = d->ways.way[NPS_DRIVER_TASKS].method == NPS_DRIVER_BY_TRACEPOINT,
+	     cqes = d->ways.way[NPS_DRIVER_COMPLETIONS].method == NPS_DRIVER_BY_TRACEPOINT;
 
 	if ((!sqes && !cqes) || !nps_kernel_side__unlearnt(k))
 		return false;
@@ -288,7 +288,7 @@ static bool say_bypass(const struct nps_driver_side *d, uint64_t submissions, ui
 {
 	char device[64], reason[128];
 
-	if (!d->ways.way[NPS_DRIVER_TASKS].row || !submissions || sqes)
+	if (!d->ways.way[NPS_DRIVER_TASKS].method || !submissions || sqes)
 		return false;
 	if (find_bypassing(device, sizeof(device)))
 		snprintf(reason, sizeof(reason), "they go past the driver (%s: mode uio_d)", device);
@@ -312,7 +312,7 @@ bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_ke
 	nps_reader__counts(r, &n);
 	lacks = say_unlearnt(d, k);
 	/* It is unknown which of the tasks those processes submitted. */
-	if (!lacks || d->ways.way[NPS_DRIVER_TASKS].row != NPS_DRIVER_ROW_TRACEPOINT)
+	if (!lacks || d->ways.way[NPS_DRIVER_TASKS].method != NPS_DRIVER_BY_TRACEPOINT)
 		lacks |= say_bypass(d, n.kinds[NPS_EV_SQE],
 				    n.kinds[NPS_EV_DRIVER_TASK] +
 					    counters[NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK]);

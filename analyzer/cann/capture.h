@@ -11,6 +11,7 @@
 #include "cann/control.h"
 #include "cann/dictionary.h"
 #include "cann/tensors.h"
+#include "import/common/collectives.h"
 
 #include <stddef.h>
 
@@ -86,28 +87,10 @@ struct nps_part_info {
 	uint32_t runs; /* number of the latest run of the call that it was seen in, from 1; 0: of none */
 };
 
-/* When a run of a collective was on the device, Unix ns; start 0: not measured. */
-struct nps_comm_span {
-	uint64_t start, end;
-	bool master; /* of the tasks of the master plane, not of all */
-};
-
-/* A collective as the host called it. */
-struct nps_collective {
-	uint64_t begin; /* host counter */
-	uint64_t group; /* hash, 0 unknown */
-	uint64_t count; /* UINT64_MAX unknown */
-	struct nps_comm_span span; /* of its first run */
-	uint32_t type; /* text: hcom_allReduce_ */
-	uint32_t algorithm; /* text */
-	uint32_t connection, model, device;
-	uint32_t dtype; /* 65534 unknown */
-	uint32_t ranks; /* 0 unknown */
-	uint32_t index; /* in its group */
-	uint32_t tasks; /* that were launched */
-	uint32_t seen; /* of the first run */
-	uint32_t run, repeat; /* the latest, from 0, and its row of repeats unless it is the first */
-	uint8_t relay, retry; /* 2 unknown */
+/* A collective as the host called it, or a further run of it. begin: counter of the host, hash: of the group. */
+struct nps_host_collective {
+	struct nps_collective run;
+	uint32_t latest; /* row of the latest run of a call */
 };
 
 /* One run of a task on a device. Rows by start. */
@@ -161,7 +144,7 @@ struct nps_capture {
 	struct nps_vec host_tasks; /* struct nps_host_task */
 	struct nps_vec kernels; /* struct nps_kernel_info */
 	struct nps_vec parts; /* struct nps_part_info */
-	struct nps_vec collectives; /* struct nps_collective */
+	struct nps_vec collectives; /* struct nps_host_collective: calls, then further runs */
 	struct nps_vec runs; /* struct nps_cann_run */
 	struct nps_vec run_pmus; /* struct nps_run_pmu */
 	struct nps_vec block_runs; /* struct nps_block_run by start */
@@ -205,6 +188,12 @@ void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec);
 
 /* Room in a sorter; NULL, with capture->err, without memory or disk. */
 void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort);
+
+/* The collective in ROW. */
+static inline struct nps_collective *nps_capture__collective(const struct nps_capture *capture, size_t row)
+{
+	return &NPS_AT(&capture->collectives, struct nps_host_collective, row).run;
+}
 
 /* Releases the memory of rows of VEC on every 65536th call with the same *STEPS. */
 static inline void nps_capture__step(const struct nps_vec *vec, uint32_t *steps)

@@ -10,11 +10,8 @@
 
 struct nps_collectives {
 	struct nps_capture *capture;
-	struct nps_vec repeats; /* further runs of calls, struct repeat */
 	struct nps_vec lanes; /* struct lane: the tasks of a graph's call on one stream */
 	struct nps_map lane_of; /* call << 32 | stream -> row */
-	struct nps_vec names; /* uint32_t, by call and then by repeat */
-	struct nps_vec ids;
 	uint32_t steps;
 };
 

@@ -3,7 +3,7 @@
 #include "base/progress.h"
 #include "cann/collectives.h"
 #include "cann/hardware.h"
-#include "cann/pmu.h"
+#include "cann/kernel_rows.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,7 @@ struct fill {
 	const struct nps_match *match; /* the next ones of the two sorters */
 	const struct nps_row_pair *pmu;
 	struct nps_pmu_plan *plans; /* of the devices */
-	double mhz[NPS_DEVICES_MAX]; /* now, 0 unknown */
-	size_t frequency; /* the next row of `frequency` */
+	struct nps_core_clock clock;
 	uint32_t hardware[4][256]; /* texts of types as logged; NPS_NONE: not looked up */
 	uint32_t states[2], hf32[2];
 	struct nps_collectives collectives;
@@ -89,47 +88,32 @@ static uint8_t class_of(const struct told *told)
 static void fill_compute(struct fill *fill, uint32_t task, const struct nps_kernel_info *kernel,
 			 uint32_t blocks)
 {
-	struct nps_model *m = fill->m;
-	struct nps_tensor_texts texts = { NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE };
-	size_t row = 0;
+	struct nps_compute_row row;
 
 	assert(kernel); /* or the class would be another one */
-	fill->capture->err = nps_table__add(&m->compute.t, &row);
-	if (!fill->capture->err && kernel->tensors != NPS_NONE)
-		fill->capture->err = nps_tensors__texts(&fill->capture->tensors, kernel->tensors, &texts);
-	if (fill->capture->err)
-		return;
-	m->compute.task[row] = task;
-	m->compute.name[row] = kernel->name;
-	m->compute.core[row] = kernel->core;
-	m->compute.type[row] = kernel->type;
-	m->compute.blocks[row] = blocks;
-	m->compute.mix_blocks[row] = kernel->mix_blocks;
-	m->compute.input_formats[row] = texts.input_formats;
-	m->compute.input_types[row] = texts.input_types;
-	m->compute.input_shapes[row] = texts.input_shapes;
-	m->compute.output_formats[row] = texts.output_formats;
-	m->compute.output_types[row] = texts.output_types;
-	m->compute.output_shapes[row] = texts.output_shapes;
-	m->compute.attributes[row] = kernel->attributes;
-	m->compute.state[row] = kernel->state < 2 ? fill->states[kernel->state] : NPS_NONE;
-	m->compute.hf32[row] = kernel->hf32 < 2 ? fill->hf32[kernel->hf32] : NPS_NONE;
-	m->compute.grid[row] = kernel->grid;
-	m->compute.block_dim[row] = kernel->block_dim;
+	row = (struct nps_compute_row){ .task = task,
+					.name = kernel->name,
+					.core = kernel->core,
+					.type = kernel->type,
+					.blocks = blocks,
+					.mix_blocks = kernel->mix_blocks,
+					.attributes = kernel->attributes,
+					.state = kernel->state < 2 ? fill->states[kernel->state] : NPS_NONE,
+					.hf32 = kernel->hf32 < 2 ? fill->hf32[kernel->hf32] : NPS_NONE,
+					.grid = kernel->grid,
+					.block_dim = kernel->block_dim };
+	fill->capture->err = nps_kernel__add(fill->m, &fill->capture->tensors, kernel->tensors, &row);
 }
 
 static void fill_copy(struct fill *fill, uint32_t task, const struct nps_launch *launch)
 {
-	struct nps_model *m = fill->m;
-	size_t row = 0;
-
 	assert(launch);
-	fill->capture->err = nps_table__add(&m->memcpy.t, &row);
-	if (fill->capture->err)
-		return;
-	m->memcpy.task[row] = task;
-	m->memcpy.size[row] = launch->bytes;
-	m->memcpy.operation[row] = launch->bytes == NPS_NULL ? OPERATION_OTHER : launch->operation;
+	fill->capture->err = nps_memcpy_table__add(
+		&fill->m->memcpy,
+		&(struct nps_memcpy_row){ .task = task,
+					  .size = launch->bytes,
+					  .operation = launch->bytes == NPS_NULL ? OPERATION_OTHER
+										 : launch->operation });
 }
 
 static const struct nps_pmu_plan *plan_of(const struct fill *fill, uint32_t device)
@@ -143,24 +127,13 @@ static const struct nps_pmu_plan *plan_of(const struct fill *fill, uint32_t devi
 static void fill_pmu(struct fill *fill, uint32_t task, const struct nps_cann_run *run, uint32_t pmu_row,
 		     uint32_t blocks, uint32_t mix_blocks)
 {
+	double mhz = nps_core_clock__at(&fill->clock, fill->m, run->device, run->start);
 	const struct nps_pmu_plan *plan = plan_of(fill, run->device);
-	const struct nps_run_pmu *pmu = &NPS_AT(&fill->capture->run_pmus, struct nps_run_pmu, pmu_row);
-	struct nps_model *m = fill->m;
-	double values[NPS_PMU_MOST];
 
-	if (!plan)
-		return;
-	nps_pmu__compute(plan, pmu, blocks, mix_blocks, fill->mhz[run->device % NPS_DEVICES_MAX], values);
-	for (unsigned int i = 0; i < plan->n; i++) {
-		size_t row = 0;
-
-		fill->capture->err = nps_table__add(&m->pmu.t, &row);
-		if (fill->capture->err)
-			return;
-		m->pmu.task[row] = task;
-		m->pmu.name[row] = plan->columns[i].name;
-		m->pmu.value[row] = values[i];
-	}
+	if (plan)
+		fill->capture->err = nps_pmu__add(
+			fill->m, task, plan, &NPS_AT(&fill->capture->run_pmus, struct nps_run_pmu, pmu_row),
+			blocks, mix_blocks, mhz);
 	nps_capture__step(&fill->capture->run_pmus, &fill->pmu_steps);
 }
 
@@ -171,42 +144,32 @@ static uint32_t fill_task(struct fill *fill, const struct nps_cann_run *run, con
 	const struct nps_launch *launch = told->launch;
 	struct nps_model *m = fill->m;
 	uint32_t hardware = hardware_type(fill, run);
-	size_t row = 0;
 
-	fill->capture->err = nps_table__add(&m->task.t, &row);
-	if (fill->capture->err)
-		return NPS_NONE;
-	m->task.start[row] = run->start;
-	m->task.end[row] = run->end;
-	m->task.device[row] = run->device;
-	m->task.connection[row] = launch ? launch->connection : NPS_NO_ID;
-	m->task.id[row] = row;
-	m->task.pid[row] = m->pid;
-	m->task.type[row] = launch ? launch->type : hardware;
-	m->task.context[row] = run->context;
-	m->task.stream[row] = fill->capture->v6 && launch ? launch->stream : run->stream;
-	m->task.task[row] = run->task;
-	m->task.model[row] = launch ? launch->model : NPS_NO_ID;
-	m->task.batch[row] = run->batch;
-	m->task.name[row] = name != NPS_NONE ? name : launch ? launch->type : hardware;
-	m->task.kernel[row] = launch ? launch->kernel : NPS_NONE;
-	m->task.hw_type[row] = hardware;
-	m->task.submit[row] = launch ? launch->submit : 0;
-	m->task.step[row] = NPS_NONE;
-	m->task.class[row] = class_of(told);
-	m->task.source[row] = NPS_TIME_DEVICE_LOG;
+	fill->capture->err = nps_task_table__add(
+		&m->task,
+		&(struct nps_task_row){ .start = run->start,
+					.end = run->end,
+					.device = run->device,
+					.connection = launch ? launch->connection : NPS_NO_ID,
+					.id = m->task.t.len,
+					.pid = m->pid,
+					.type = launch ? launch->type : hardware,
+					.context = run->context,
+					.stream = fill->capture->v6 && launch ? launch->stream : run->stream,
+					.task = run->task,
+					.model = launch ? launch->model : NPS_NO_ID,
+					.batch = run->batch,
+					.name = name != NPS_NONE ? name
+						: launch	 ? launch->type
+								 : hardware,
+					.kernel = launch ? launch->kernel : NPS_NONE,
+					.hw_type = hardware,
+					.submit = launch ? launch->submit : 0,
+					.step = NPS_NONE,
+					.class = class_of(told),
+					.source = NPS_TIME_DEVICE_LOG });
 	nps_model__cover(m, run->start, run->end);
-	return row;
-}
-
-/* Frequencies of the cores as they were at TIME. */
-static void follow_frequency(struct fill *fill, uint64_t time)
-{
-	const struct nps_frequency_table *t = &fill->m->frequency;
-
-	for (; fill->frequency < t->t.len && t->timestamp[fill->frequency] <= time; fill->frequency++)
-		if (t->device[fill->frequency] < NPS_DEVICES_MAX)
-			fill->mhz[t->device[fill->frequency]] = t->mhz[fill->frequency];
+	return fill->capture->err ? NPS_NONE : m->task.t.len - 1;
 }
 
 static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *run)
@@ -250,7 +213,6 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 	default:
 		break;
 	}
-	follow_frequency(fill, run->start);
 	if (pmu != NPS_NONE && !capture->err)
 		fill_pmu(fill, task, run, pmu, kernel ? blocks : run->blocks,
 			 kernel ? kernel->mix_blocks : 0);
@@ -279,27 +241,14 @@ static void walk(struct fill *fill)
 static void fill_blocks(struct fill *fill)
 {
 	struct nps_capture *capture = fill->capture;
-	struct nps_block_table *t = &fill->m->block;
 	uint32_t steps = 0;
-	size_t row;
 
 	for (size_t i = 0; !capture->err && i < capture->block_runs.len; i++) {
 		const struct nps_block_run *run = &NPS_AT(&capture->block_runs, struct nps_block_run, i);
 
 		nps_capture__step(&capture->block_runs, &steps);
-		if (!run->end || (capture->host.has_begin && run->end < capture->host.begin_us * 1000))
-			continue;
-		capture->err = nps_table__add(&t->t, &row);
-		if (capture->err)
-			return;
-		t->start[row] = run->start;
-		t->end[row] = run->end;
-		t->device[row] = run->device;
-		t->stream[row] = run->stream;
-		t->task[row] = run->task;
-		t->block[row] = run->block;
-		t->vector[row] = run->vector;
-		t->core[row] = run->core;
+		if (run->end && (!capture->host.has_begin || run->end >= capture->host.begin_us * 1000))
+			capture->err = nps_block__add(fill->m, run, 0);
 	}
 }
 

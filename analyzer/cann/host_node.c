@@ -13,7 +13,6 @@
 #define GE_HCCL 9
 #define FEW_DESCS 16 /* up to which looking at all is the quickest */
 #define CONTEXTS_MOST 4096 /* of one collective */
-#define DTYPE_NOT_TOLD 65534
 #define TASKS_MOST (1U << 14) /* of one call with several launches: each may run all that is described */
 #define LOOKS_MOST (1U << 24) /* at the records of a call's parts */
 
@@ -340,8 +339,7 @@ static bool holds_kernels(const struct nps_host_tree *tree, const struct nps_ope
 
 static void end_collective(struct nps_host_tree *tree, const struct nps_open_call *call)
 {
-	struct nps_collective *op =
-		&NPS_AT(&tree->capture->collectives, struct nps_collective, call->collective);
+	struct nps_collective *op = nps_capture__collective(tree->capture, call->collective);
 
 	for (uint32_t i = call->infos; i != NPS_NONE; i = nps_info(tree, i)->next) {
 		const struct nps_host_info *info = nps_info(tree, i);
@@ -350,7 +348,7 @@ static void end_collective(struct nps_host_tree *tree, const struct nps_open_cal
 		if (info->kind == NPS_HOST_NODE && !call->item) {
 			op->type = nps_dictionary__name(&tree->capture->names, event->node.name);
 		} else if (info->kind == NPS_HOST_COMM_OP) {
-			op->group = event->comm_op.group;
+			op->hash = event->comm_op.group;
 			op->algorithm = nps_dictionary__name(&tree->capture->names, event->comm_op.algorithm);
 			op->count = event->comm_op.count;
 			op->dtype = event->comm_op.dtype;
@@ -406,7 +404,7 @@ void nps_host_tree__end_node(struct nps_host_tree *tree, const struct nps_open_c
 static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_call *call, uint32_t device)
 {
 	struct nps_open_call *node = call->node == NPS_NONE ? NULL : nps_call(tree, call->node);
-	struct nps_collective *op;
+	struct nps_host_collective *op;
 
 	if (!node)
 		return NPS_NONE;
@@ -415,19 +413,23 @@ static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_
 	op = nps_capture__push(tree->capture, &tree->capture->collectives);
 	if (!op)
 		return NPS_NONE;
-	*op = (struct nps_collective){
+	node->collective = tree->capture->collectives.len - 1;
+	op->latest = node->collective;
+	op->run = (struct nps_collective){
 		.begin = node->begin,
 		.count = UINT64_MAX,
 		.type = node->item ? nps_dictionary__name(&tree->capture->names, node->item) : NPS_NONE,
+		.group = NPS_NONE,
 		.algorithm = NPS_NONE,
+		.name = NPS_NONE,
 		.connection = node->connection,
 		.model = node->model,
 		.device = device,
-		.dtype = DTYPE_NOT_TOLD,
+		.dtype = NPS_HCCL_NOT_KNOWN,
+		.step = NPS_NONE,
 		.relay = 2,
 		.retry = 2
 	};
-	node->collective = tree->capture->collectives.len - 1;
 	return node->collective;
 }
 
@@ -475,7 +477,7 @@ static void add_part(struct nps_host_tree *tree, const struct nps_open_call *cal
 		     const struct nps_part_info *told, uint32_t op_row, uint32_t launch, uint32_t context)
 {
 	struct nps_capture *capture = tree->capture;
-	struct nps_collective *op = &NPS_AT(&capture->collectives, struct nps_collective, op_row);
+	struct nps_collective *op = nps_capture__collective(capture, op_row);
 	struct nps_part_info *part = nps_capture__push(capture, &capture->parts);
 
 	if (!part)
@@ -487,7 +489,7 @@ static void add_part(struct nps_host_tree *tree, const struct nps_open_call *cal
 	part->master = call->type == tree->master_type;
 	op->tasks++;
 	if (told) {
-		op->group = op->group ? op->group : told->group;
+		op->hash = op->hash ? op->hash : told->group;
 		op->ranks = op->ranks ? op->ranks : told->ranks;
 	}
 	launch_of(tree, launch)->connection = op->connection;

@@ -143,7 +143,6 @@ static void add_api(struct nps_host_tree *tree, const struct nps_host_event *eve
 	const struct nps_cann_dir *host = &capture->host;
 	uint32_t level = event->call.level, item = NPS_NONE;
 	uint64_t start, end;
-	size_t row;
 
 	if (!nps_cann_clock__unix(&host->host_clock, event->key.high, &start) ||
 	    !nps_cann_clock__unix(&host->host_clock, event->call.end, &end)) {
@@ -156,17 +155,16 @@ static void add_api(struct nps_host_tree *tree, const struct nps_host_event *eve
 	}
 	if (event->call.item && (level == NPS_LEVEL_NODE || level == NPS_LEVEL_COMM))
 		item = nps_dictionary__name(&capture->names, event->call.item);
-	capture->err = nps_table__add(&m->api.t, &row);
-	if (capture->err)
-		return;
-	m->api.start[row] = start;
-	m->api.end[row] = end;
-	m->api.type[row] = level;
-	m->api.gtid[row] = (uint64_t)m->pid << 32 | event->call.tid;
-	m->api.connection[row] = connection;
-	m->api.name[row] = level == NPS_LEVEL_COMM && item != NPS_NONE ? item : name;
-	m->api.item[row] = item;
-	m->api.mode[row] = mode_of(tree, level, event->call.type, name);
+	capture->err = nps_api_table__add(
+		&m->api,
+		&(struct nps_api_row){ .start = start,
+				       .end = end,
+				       .type = level,
+				       .gtid = (uint64_t)m->pid << 32 | event->call.tid,
+				       .connection = connection,
+				       .name = level == NPS_LEVEL_COMM && item != NPS_NONE ? item : name,
+				       .item = item,
+				       .mode = mode_of(tree, level, event->call.type, name) });
 	nps_model__cover(m, start, end);
 }
 
@@ -510,7 +508,6 @@ static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
 	const struct nps_fusion *fusion =
 		&NPS_AT(&tree->records.fusions, struct nps_fusion, event->fusion.row);
 	uint32_t call = innermost(tree, thread, NPS_LEVEL_MODEL, event->key.high), originals;
-	size_t row;
 
 	if (call == NPS_NONE) {
 		tree->outside++;
@@ -521,18 +518,18 @@ static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
 		capture->err = -ENOMEM;
 		return;
 	}
-	capture->err = nps_table__add(&m->fusion_op.t, &row);
-	if (capture->err)
-		return;
-	m->fusion_op.model[row] = nps_call(tree, call)->model;
-	m->fusion_op.model_name[row] = nps_map__get(&tree->records.graphs, nps_call(tree, call)->model);
-	m->fusion_op.name[row] = nps_dictionary__name(&capture->names, fusion->name);
-	m->fusion_op.originals[row] = originals;
-	m->fusion_op.input[row] = NPS_MIN(fusion->input, (uint64_t)INT64_MAX);
-	m->fusion_op.output[row] = NPS_MIN(fusion->output, (uint64_t)INT64_MAX);
-	m->fusion_op.weight[row] = NPS_MIN(fusion->weight, (uint64_t)INT64_MAX);
-	m->fusion_op.workspace[row] = NPS_MIN(fusion->workspace, (uint64_t)INT64_MAX);
-	m->fusion_op.total[row] = NPS_MIN(fusion->total, (uint64_t)INT64_MAX);
+	capture->err = nps_fusion_op_table__add(
+		&m->fusion_op,
+		&(struct nps_fusion_op_row){
+			.model = nps_call(tree, call)->model,
+			.model_name = nps_map__get(&tree->records.graphs, nps_call(tree, call)->model),
+			.name = nps_dictionary__name(&capture->names, fusion->name),
+			.originals = originals,
+			.input = NPS_MIN(fusion->input, (uint64_t)INT64_MAX),
+			.output = NPS_MIN(fusion->output, (uint64_t)INT64_MAX),
+			.weight = NPS_MIN(fusion->weight, (uint64_t)INT64_MAX),
+			.workspace = NPS_MIN(fusion->workspace, (uint64_t)INT64_MAX),
+			.total = NPS_MIN(fusion->total, (uint64_t)INT64_MAX) });
 }
 
 static uint32_t tid_of(const struct nps_host_event *event, enum nps_host_kind kind)

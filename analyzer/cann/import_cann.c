@@ -46,7 +46,7 @@ void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *m)
 	nps_vec__init(&capture->host_tasks, tmpfd, sizeof(struct nps_host_task));
 	nps_vec__init(&capture->kernels, tmpfd, sizeof(struct nps_kernel_info));
 	nps_vec__init(&capture->parts, tmpfd, sizeof(struct nps_part_info));
-	nps_vec__init(&capture->collectives, tmpfd, sizeof(struct nps_collective));
+	nps_vec__init(&capture->collectives, tmpfd, sizeof(struct nps_host_collective));
 	nps_vec__init(&capture->runs, tmpfd, sizeof(struct nps_cann_run));
 	nps_vec__init(&capture->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
 	nps_vec__init(&capture->block_runs, tmpfd, sizeof(struct nps_block_run));
@@ -194,22 +194,21 @@ static uint32_t uid_text(struct nps_model *m, const char *text)
 static int add_devices(struct nps_capture *capture)
 {
 	struct nps_model *m = capture->model;
-	size_t row;
+	int err = 0;
 
-	for (size_t i = 0; i < capture->ndevices; i++) {
+	for (size_t i = 0; !err && i < capture->ndevices; i++) {
 		const struct nps_cann_dir *dir = &capture->devices[i];
-		int err = nps_table__add(&m->device.t, &row);
 
-		if (err)
-			return err;
-		m->device.id[row] = dir->device;
-		m->device.chip[row] = nps_strings__addz(m->strings, nps_chip_name(dir->chip));
-		m->device.rank[row] = dir->rank >= 0 ? dir->rank : NPS_NULL;
-		m->device.aic_mhz[row] = dir->aic_mhz;
-		m->device.aic_cores[row] = dir->aic_cores;
-		m->device.aiv_cores[row] = dir->aiv_cores;
+		err = nps_device_table__add(
+			&m->device, &(struct nps_device_row){
+					    .id = dir->device,
+					    .chip = nps_strings__addz(m->strings, nps_chip_name(dir->chip)),
+					    .rank = dir->rank >= 0 ? dir->rank : NPS_NULL,
+					    .aic_mhz = dir->aic_mhz,
+					    .aic_cores = dir->aic_cores,
+					    .aiv_cores = dir->aiv_cores });
 	}
-	return 0;
+	return err;
 }
 
 static int describe(struct nps_capture *capture, const char *path)

@@ -92,8 +92,8 @@ static void add_row(struct nps_capture *capture, const struct segment *first, co
 {
 	struct nps_model *m = capture->model;
 	uint64_t start, end, stop = is_mark(first->event) ? first->key.high : first->end;
+	uint32_t row = m->mstx.t.len, text;
 	struct mark_row *mark;
-	size_t row;
 
 	if (stop < first->key.high ||
 	    !nps_cann_clock__unix(&capture->host.host_clock, first->key.high, &start) ||
@@ -101,23 +101,28 @@ static void add_row(struct nps_capture *capture, const struct segment *first, co
 		nps_model__lost(m, 1, "mstx ranges and marks at impossible times");
 		return;
 	}
-	capture->err = nps_table__add(&m->mstx.t, &row);
+	text = nps_strings__add(m->strings, message->text, message->len);
+	capture->err = nps_mstx_table__add(
+		&m->mstx,
+		&(struct nps_mstx_row){
+			.start = start,
+			.end = end,
+			.type = first->event,
+			.range = NPS_MIN(first->id, (uint64_t)NPS_NO_ID),
+			.category = first->category,
+			.message = text,
+			.gtid = (uint64_t)first->pid << 32 | first->tid,
+			.end_gtid = (uint64_t)first->pid << 32 | first->tid,
+			.domain = first->domain ? nps_dictionary__name(&capture->names, first->domain)
+						: NPS_NONE,
+			.connection = first->numbered && first->id < NPS_NO_ID - CONNECTION_BASE
+					      ? CONNECTION_BASE + (uint32_t)first->id
+					      : NPS_NO_ID,
+			.payload_type = first->payload_type,
+			.payload = first->payload,
+			.message_type = first->message_type });
 	if (capture->err)
 		return;
-	m->mstx.start[row] = start;
-	m->mstx.end[row] = end;
-	m->mstx.type[row] = first->event;
-	m->mstx.range[row] = NPS_MIN(first->id, (uint64_t)NPS_NO_ID);
-	m->mstx.category[row] = first->category;
-	m->mstx.message[row] = nps_strings__add(m->strings, message->text, message->len);
-	m->mstx.gtid[row] = m->mstx.end_gtid[row] = (uint64_t)first->pid << 32 | first->tid;
-	m->mstx.domain[row] = first->domain ? nps_dictionary__name(&capture->names, first->domain) : NPS_NONE;
-	m->mstx.connection[row] = first->numbered && first->id < NPS_NO_ID - CONNECTION_BASE
-					  ? CONNECTION_BASE + (uint32_t)first->id
-					  : NPS_NO_ID;
-	m->mstx.payload_type[row] = first->payload_type;
-	m->mstx.payload[row] = first->payload;
-	m->mstx.message_type[row] = first->message_type;
 	nps_model__cover(m, start, end);
 	mark = nps_capture__sort(capture, rows);
 	if (mark)

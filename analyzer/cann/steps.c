@@ -35,23 +35,22 @@ struct steps {
 static void flush(struct steps *s)
 {
 	struct nps_model *m = s->capture->model;
-	size_t row = 0;
 
 	s->unpaired += s->nparts;
 	s->nparts = 0;
 	if (!s->open)
 		return;
 	s->open = false;
-	s->capture->err = nps_table__add(&m->iteration.t, &row);
+	s->capture->err = nps_iteration_table__add(&m->iteration,
+						   &(struct nps_iteration_row){ .device = s->of >> 32,
+										.model = s->of & UINT32_MAX,
+										.id = s->id,
+										.fp_start = s->forward,
+										.bp_end = s->backward,
+										.start = s->start,
+										.end = s->end });
 	if (s->capture->err)
 		return;
-	m->iteration.device[row] = s->of >> 32;
-	m->iteration.model[row] = s->of & UINT32_MAX;
-	m->iteration.id[row] = s->id;
-	m->iteration.fp_start[row] = s->forward;
-	m->iteration.bp_end[row] = s->backward;
-	m->iteration.start[row] = s->start;
-	m->iteration.end[row] = s->end;
 	nps_model__cover(m, s->start, NPS_MAX(s->start, s->end));
 	s->last_end = s->end;
 }
@@ -71,9 +70,7 @@ static void enter(struct steps *s, const struct nps_step_mark *mark)
 /* Parts begin with an even tag and end with the odd one behind it. */
 static void part(struct steps *s, const struct nps_step_mark *mark)
 {
-	struct nps_model *m = s->capture->model;
 	unsigned int i = 0;
-	size_t row = 0;
 
 	enter(s, mark);
 	if (mark->tag % 2 == 0) {
@@ -91,15 +88,14 @@ static void part(struct steps *s, const struct nps_step_mark *mark)
 		s->unpaired++;
 		return;
 	}
-	s->capture->err = nps_table__add(&m->iteration_part.t, &row);
-	if (s->capture->err)
-		return;
-	m->iteration_part.device[row] = s->of >> 32;
-	m->iteration_part.model[row] = s->of & UINT32_MAX;
-	m->iteration_part.id[row] = mark->index;
-	m->iteration_part.kind[row] = mark->tag >= TAG_GET_NEXT;
-	m->iteration_part.start[row] = s->parts[i].start;
-	m->iteration_part.end[row] = mark->key.low;
+	s->capture->err = nps_iteration_part_table__add(
+		&s->capture->model->iteration_part,
+		&(struct nps_iteration_part_row){ .device = s->of >> 32,
+						  .model = s->of & UINT32_MAX,
+						  .id = mark->index,
+						  .kind = mark->tag >= TAG_GET_NEXT,
+						  .start = s->parts[i].start,
+						  .end = mark->key.low });
 	s->parts[i] = s->parts[--s->nparts];
 }
 

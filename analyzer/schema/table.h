@@ -56,17 +56,6 @@ struct nps_table {
 	} * maps;
 };
 
-/*
- * NPS_TABLE(task, NPS_TASK_COLUMNS) declares struct nps_task_table, whose first member is the
- * struct nps_table `t` and whose other members are pointers to the cells of the columns.
- */
-#define NPS_CELL_POINTER(kind, name, ...) nps_cell_##kind *name;
-#define NPS_TABLE(table, COLUMNS)                                                                            \
-	struct nps_##table##_table {                                                                         \
-		struct nps_table t;                                                                          \
-		COLUMNS(NPS_CELL_POINTER)                                                                    \
-	};
-
 /* The number of COLUMN in a table of struct nps_TABLE_table. */
 #define NPS_ORDINAL(table, column)                                                                           \
 	((offsetof(struct nps_##table##_table, column) - sizeof(struct nps_table)) / sizeof(void *))
@@ -101,6 +90,34 @@ static inline int nps_table__add(struct nps_table *table, size_t *row)
 		nps_table__cool(table);
 	return 0;
 }
+
+/*
+ * NPS_TABLE(task, NPS_TASK_COLUMNS) declares struct nps_task_table, whose first member is the
+ * struct nps_table `t` and whose other members are pointers to the cells of the columns; struct
+ * nps_task_row, a row of values; and nps_task_table__add(table, row), which appends one: 0 or negative errno.
+ */
+#define NPS_CELL_POINTER(kind, name, ...) nps_cell_##kind *name;
+#define NPS_CELL_VALUE(kind, name, ...) nps_cell_##kind name;
+#define NPS_CELL_STORE(kind, name, ...) table->name[at] = row->name;
+#define NPS_TABLE(name_, COLUMNS)                                                                            \
+	struct nps_##name_##_table {                                                                         \
+		struct nps_table t;                                                                          \
+		COLUMNS(NPS_CELL_POINTER)                                                                    \
+	};                                                                                                   \
+	struct nps_##name_##_row {                                                                           \
+		COLUMNS(NPS_CELL_VALUE)                                                                      \
+	};                                                                                                   \
+	static inline int nps_##name_##_table__add(struct nps_##name_##_table *table,                        \
+						   const struct nps_##name_##_row *row)                      \
+	{                                                                                                    \
+		size_t at;                                                                                   \
+		int err = nps_table__add(&table->t, &at);                                                    \
+                                                                                                             \
+		if (err)                                                                                     \
+			return err;                                                                          \
+		COLUMNS(NPS_CELL_STORE)                                                                      \
+		return 0;                                                                                    \
+	}
 
 /* Brings the rows into the order of column number TIME, which holds times. 0 or negative errno. */
 int nps_table__order(struct nps_table *table, size_t time);

@@ -7,16 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int nps_driver__keep(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_event *kept = nps_vec__push(&proc->drivers);
-
-	if (!kept)
-		return -errno;
-	*kept = *ev;
-	return 0;
-}
-
 struct fill {
 	struct nps_model *m;
 	const struct nps_recording *rec;

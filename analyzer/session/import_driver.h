@@ -3,12 +3,8 @@
 #ifndef NPS_IMPORT_DRIVER_H
 #define NPS_IMPORT_DRIVER_H
 
-#include "event.h"
 #include "model/model.h"
 #include "session/recording.h"
-
-/* Keeps an event of one of the kinds DRIVER to DRIVER_DMA. 0 or a negative errno. */
-int nps_driver__keep(struct nps_proc *proc, const struct nps_event *event);
 
 /*
  * Fills MODEL's tables driver, driver_task and driver_cqe; PROC's rows are sorted. An SQE belongs to the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import_process.h"
 
-#include "cann/pmu.h"
+#include "cann/kernel_rows.h"
 #include "session/device_counters.h"
 #include "session/import_driver.h"
 #include "session/irq_names.h"
@@ -24,14 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOT_TOLD 65534 /* `N/A` of the HCCL enums */
-
 struct fill {
 	struct nps_model *m;
 	struct nps_recording *rec;
 	struct nps_proc *proc;
 	const struct nps_task *tasks; /* of the process, by start */
-	struct nps_vec comm_id; /* uint32_t: row of proc->comms -> its id, 0 none */
 	struct nps_map irq_names; /* (what, number) -> text */
 	struct nps_map planes; /* (group, device, stream) -> plane */
 	struct nps_map nplanes; /* (group, device) -> planes */
@@ -59,25 +56,10 @@ static uint32_t text(struct fill *f, const char *s)
 	return id;
 }
 
-/* A new row; false when something went wrong before. */
-static bool add(struct fill *f, struct nps_table *table, size_t *row)
-{
-	if (!f->err)
-		f->err = nps_table__add(table, row);
-	return !f->err;
-}
-
-/* --- device ------------------------------------------------------------------------------------------ */
-
-static const struct nps_comm_op *comm_op(const struct fill *f, uint32_t row)
-{
-	return &NPS_AT(&f->proc->comms, struct nps_comm_op, row);
-}
-
 /* The lane of a collective's task: each stream that a group uses on a device is a plane. */
-static uint32_t plane_of(struct fill *f, const struct nps_comm_op *op, const struct nps_task *task)
+static uint32_t plane_of(struct fill *f, const struct nps_collective *run, const struct nps_task *task)
 {
-	uint64_t group = (uint64_t)op->group << 32 | op->device, key = nps_hash2(group, task->stream);
+	uint64_t group = (uint64_t)run->group << 32 | run->device, key = nps_hash2(group, task->stream);
 	uint32_t plane = nps_map__get(&f->planes, key), n;
 
 	if (plane != NPS_NONE)
@@ -91,60 +73,43 @@ static uint32_t plane_of(struct fill *f, const struct nps_comm_op *op, const str
 
 static void collective_task(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
-	const struct nps_comm_op *op = comm_op(f, task->comm);
-	uint32_t plane = plane_of(f, op, task), type = text(f, nps_comm_task_type(task));
-	struct nps_comm_task_table *t = &f->m->comm_task;
-	size_t row;
+	const struct nps_collective *run = &NPS_AT(&f->proc->comms, struct nps_comm_op, task->comm).run;
+	struct nps_comm_task_row row = nps_comm_task__unknown(f->m, task_row);
 
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->name[row] = op->name;
-	t->type[row] = type;
-	t->plane[row] = plane;
-	t->group[row] = op->group;
-	t->notify[row] = NPS_NO_NOTIFY;
-	t->src[row] = t->dst[row] = NPS_NO_ID;
-	t->rdma_type[row] = t->transport[row] = t->dtype[row] = t->link[row] = NOT_TOLD;
-	t->size[row] = -1;
-	t->op[row] = NPS_AT(&f->comm_id, uint32_t, task->comm);
-	t->bandwidth[row] = t->estimate[row] = NPS_NAN;
+	row.type = text(f, nps_comm_task_type(task));
+	row.plane = plane_of(f, run, task);
+	row.notify = NPS_NO_NOTIFY;
+	row.op = task->comm;
+	if (!f->err)
+		f->err = nps_comm_task_table__add(&f->m->comm_task, &row);
 }
 
 static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
-	struct nps_compute_table *t = &f->m->compute;
-	struct nps_tensor_texts texts = { NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE };
-	size_t row;
+	struct nps_compute_row row = { .task = task_row,
+				       .name = task->name,
+				       .core = f->texts[task->core][0],
+				       .type = task->type,
+				       .blocks = task->blocks,
+				       .attributes = NPS_NONE,
+				       .state = NPS_NONE,
+				       .hf32 = NPS_NONE,
+				       .grid = NPS_NONE,
+				       .block_dim = NPS_NONE };
 
-	if (task->operands != NPS_NONE && !f->err)
-		f->err = nps_tensors__texts(&f->rec->tensors, task->operands, &texts);
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->name[row] = task->name;
-	t->core[row] = f->texts[task->core][0];
-	t->type[row] = task->type;
-	t->blocks[row] = task->blocks;
-	t->input_formats[row] = texts.input_formats;
-	t->input_types[row] = texts.input_types;
-	t->input_shapes[row] = texts.input_shapes;
-	t->output_formats[row] = texts.output_formats;
-	t->output_types[row] = texts.output_types;
-	t->output_shapes[row] = texts.output_shapes;
-	t->attributes[row] = t->state[row] = t->hf32[row] = t->grid[row] = t->block_dim[row] = NPS_NONE;
+	if (!f->err)
+		f->err = nps_kernel__add(f->m, &f->rec->tensors, task->operands, &row);
 }
 
 static void copy(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
-	struct nps_memcpy_table *t = &f->m->memcpy;
-	size_t row;
+	struct nps_memcpy_row row = { .task = task_row,
+				      .size = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX)
+							 : NPS_NULL,
+				      .operation = task->memcpy_op == 255 ? 65535 : task->memcpy_op };
 
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->size[row] = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX) : NPS_NULL;
-	t->operation[row] = task->memcpy_op == 255 ? 65535 : task->memcpy_op;
+	if (!f->err)
+		f->err = nps_memcpy_table__add(&f->m->memcpy, &row);
 }
 
 static uint64_t bound(const struct fill *f, uint64_t mono)
@@ -155,42 +120,27 @@ static uint64_t bound(const struct fill *f, uint64_t mono)
 static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	const struct nps_bounds *b = &NPS_AT(&f->rec->bounds, struct nps_bounds, task->bounds);
-	struct nps_bounds_table *t = &f->m->bounds;
-	size_t row;
+	struct nps_bounds_row row = { .task = task_row,
+				      .start_low = bound(f, b->start_low),
+				      .start_high = bound(f, b->start_high),
+				      .end_low = bound(f, b->end_low),
+				      .end_high = bound(f, b->end_high) };
 
-	if (!add(f, &t->t, &row))
-		return;
-	t->task[row] = task_row;
-	t->start_low[row] = bound(f, b->start_low);
-	t->start_high[row] = bound(f, b->start_high);
-	t->end_low[row] = bound(f, b->end_low);
-	t->end_high[row] = bound(f, b->end_high);
+	if (!f->err)
+		f->err = nps_bounds_table__add(&f->m->bounds, &row);
 }
 
 /* Rows of one device are in order of start, those of several devices are not. */
 static void blocks(struct fill *f)
 {
-	struct nps_block_table *t = &f->m->block;
-	size_t row;
-
-	for (size_t i = 0; i < f->rec->blocks.len; i++) {
+	for (size_t i = 0; !f->err && i < f->rec->blocks.len; i++) {
 		const struct nps_task_block *block = &NPS_AT(&f->rec->blocks, struct nps_task_block, i);
 
-		if (&f->rec->procs[block->proc] != f->proc)
-			continue;
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, block->run.start);
-		t->end[row] = real(f, block->run.end);
-		t->device[row] = block->run.device;
-		t->stream[row] = block->run.stream;
-		t->task[row] = block->run.task;
-		t->block[row] = block->run.block;
-		t->vector[row] = block->run.vector;
-		t->core[row] = block->run.core;
+		if (&f->rec->procs[block->proc] == f->proc)
+			f->err = nps_block__add(f->m, &block->run, real(f, 0));
 	}
 	if (!f->err)
-		f->err = nps_table__order(&t->t, NPS_ORDINAL(block, start));
+		f->err = nps_table__order(&f->m->block.t, NPS_ORDINAL(block, start));
 }
 
 static uint8_t class_of(const struct nps_task *task)
@@ -233,59 +183,40 @@ static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
 	return *plan;
 }
 
-/* The counters of a task while the cores of its device ran at MHZ, 0 unknown. */
-static void counters(struct fill *f, const struct nps_task *task, uint32_t task_row, double mhz)
-{
-	const struct nps_run_pmu *pmu = &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu);
-	const struct nps_pmu_plan *plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
-	struct nps_pmu_table *t = &f->m->pmu;
-	double values[NPS_PMU_MOST];
-	size_t row;
-
-	if (!plan)
-		return;
-	/* The number of blocks on the other kind of cores is only known from their records. */
-	nps_pmu__compute(plan, pmu, task->blocks, 0, mhz, values);
-	for (unsigned int i = 0; i < plan->n && add(f, &t->t, &row); i++) {
-		t->task[row] = task_row;
-		t->name[row] = plan->columns[i].name;
-		t->value[row] = values[i];
-	}
-}
-
 static void one_task(struct fill *f, const struct nps_task *task)
 {
 	const uint32_t *texts = type_texts(f, task);
-	struct nps_task_table *t = &f->m->task;
+	uint32_t hw = texts[0], host = texts[1], row = f->m->task.t.len;
 	uint8_t class = class_of(task);
-	uint32_t hw = texts[0], host = texts[1];
-	size_t row;
 
 	if (task->kind == NPS_TASK_MEMCPY) { /* a copy engine is named by what it does */
 		hw = text(f, nps_task_type(task));
 		host = text(f, "MEMCPY_ASYNC");
 	}
-	if (!add(f, &t->t, &row))
+	if (f->err)
 		return;
-	t->start[row] = real(f, task->start);
-	t->end[row] = real(f, task->end);
-	t->device[row] = task->device;
-	t->connection[row] = task->conn;
-	t->id[row] = row;
-	t->pid[row] = f->proc->pid;
-	t->type[row] = host;
-	t->context[row] = task->context;
-	t->stream[row] = task->stream;
-	t->task[row] = task->task;
-	t->model[row] = NPS_NO_ID;
-	t->batch[row] = task->batch;
-	t->name[row] = task->name;
-	t->kernel[row] = task->function;
-	t->hw_type[row] = hw;
-	t->submit[row] = task->submit ? real(f, task->submit) : 0;
-	t->step[row] = task->step;
-	t->class[row] = class;
-	t->source[row] = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG : NPS_TIME_HOST_BOUNDS;
+	f->err = nps_task_table__add(
+		&f->m->task,
+		&(struct nps_task_row){ .start = real(f, task->start),
+					.end = real(f, task->end),
+					.device = task->device,
+					.connection = task->conn,
+					.id = row,
+					.pid = f->proc->pid,
+					.type = host,
+					.context = task->context,
+					.stream = task->stream,
+					.task = task->task,
+					.model = NPS_NO_ID,
+					.batch = task->batch,
+					.name = task->name,
+					.kernel = task->function,
+					.hw_type = hw,
+					.submit = task->submit ? real(f, task->submit) : 0,
+					.step = task->step,
+					.class = class,
+					.source = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG
+									   : NPS_TIME_HOST_BOUNDS });
 	if (class == NPS_CLASS_COMM)
 		collective_task(f, task, row);
 	else if (class == NPS_CLASS_COMPUTE)
@@ -311,21 +242,24 @@ static void tasks(struct fill *f)
  */
 static void all_counters(struct fill *f)
 {
-	const struct nps_frequency_table *t = &f->m->frequency;
 	bool known = !nps_proc__in_container(f->proc); /* there a task's device may not be the sampled one */
-	double mhz[NPS_MAX_DEVICES] = { 0 };
-	size_t at = 0;
+	struct nps_core_clock clock = { 0 };
 
 	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
 		const struct nps_task *task = &f->tasks[i];
+		const struct nps_pmu_plan *plan;
+		double mhz = known ? nps_core_clock__at(&clock, f->m, task->device, f->m->task.start[i]) : 0;
 
-		for (; known && at < t->t.len && t->timestamp[at] <= f->m->task.start[i]; at++)
-			if (t->device[at] < NPS_MAX_DEVICES)
-				mhz[t->device[at]] = t->mhz[at];
-		if (task->pmu != NPS_NONE && f->m->task.class[i] == NPS_CLASS_COMPUTE)
-			counters(f, task, i, mhz[task->device % NPS_MAX_DEVICES]);
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_vec__cool(&f->rec->tasks);
+		if (task->pmu == NPS_NONE || f->m->task.class[i] != NPS_CLASS_COMPUTE)
+			continue;
+		plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
+		/* How many blocks the other kind of cores had only their records say. */
+		if (plan)
+			f->err = nps_pmu__add(f->m, i, plan,
+					      &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu),
+					      task->blocks, 0, mhz);
 	}
 	for (size_t i = 0; i < f->rec->logs.len; i++) {
 		const struct nps_device_log *log = &NPS_AT(&f->rec->logs, struct nps_device_log, i);
@@ -336,51 +270,6 @@ static void all_counters(struct fill *f)
 	}
 }
 
-static void one_collective(struct fill *f, uint32_t comm)
-{
-	const struct nps_comm_op *op = comm_op(f, comm);
-	struct nps_comm_op_table *t = &f->m->comm_op;
-	size_t row;
-
-	if (!add(f, &t->t, &row))
-		return;
-	t->name[row] = op->name;
-	t->start[row] = real(f, op->start);
-	t->end[row] = real(f, op->end);
-	t->connection[row] = op->conn;
-	t->group[row] = op->group;
-	t->id[row] = row + 1;
-	t->dtype[row] = op->dtype;
-	t->algorithm[row] = NPS_NONE;
-	t->count[row] = op->count > INT64_MAX ? NPS_NULL : (int64_t)op->count;
-	t->relay[row] = t->retry[row] = NPS_NULL; /* decided inside HCCL */
-	t->type[row] = op->type;
-	t->device[row] = op->device;
-	t->ranks[row] = op->ranks == NPS_NONE ? NPS_NULL : op->ranks;
-	t->model[row] = NPS_NO_ID;
-	t->tasks[row] = op->tasks;
-	t->measured[row] = op->measured;
-	t->step[row] = op->step;
-	NPS_AT(&f->comm_id, uint32_t, comm) = row + 1;
-}
-
-/* Collectives of which tasks were seen, by start. */
-static void collectives(struct fill *f)
-{
-	size_t n = f->proc->comms.len, kept = 0;
-	struct nps_key *keys = calloc(2 * n + 1, sizeof(*keys));
-
-	f->err = keys ? nps_vec__resize(&f->comm_id, n) : -ENOMEM;
-	for (size_t i = 0; !f->err && i < n; i++)
-		if (comm_op(f, i)->tasks)
-			keys[kept++] = (struct nps_key){ .key = comm_op(f, i)->start, .row = i };
-	if (!f->err)
-		nps_sort_keys(keys, keys + kept, kept);
-	for (size_t i = 0; !f->err && i < kept; i++)
-		one_collective(f, keys[i].row);
-	free(keys);
-}
-
 /* --- host -------------------------------------------------------------------------------------------- */
 
 static void calls(struct fill *f)
@@ -389,67 +278,64 @@ static void calls(struct fill *f)
 					  [NPS_LAYER_COMM] = NPS_API_COMM,
 					  [NPS_LAYER_NODE] = NPS_API_NODE,
 					  [NPS_LAYER_ACL] = NPS_API_ACL };
-	struct nps_api_table *t = &f->m->api;
 
 	for (size_t i = 0; !f->err && i < f->proc->cann_order.len; i++) {
 		const struct nps_cann *call =
 			&NPS_AT(&f->proc->cann, struct nps_cann, NPS_AT(&f->proc->cann_order, uint32_t, i));
-		size_t row;
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, call->start);
-		t->end[row] = real(f, call->end);
-		t->type[row] = types[call->level];
-		t->gtid[row] = gtid(f, call->tid);
-		t->connection[row] = call->conn;
-		t->name[row] = call->name;
-		t->item[row] = call->item;
-		t->mode[row] = NPS_NONE;
-		t->ending[row] = call->ending;
+		f->err = nps_api_table__add(&f->m->api, &(struct nps_api_row){ .start = real(f, call->start),
+									       .end = real(f, call->end),
+									       .type = types[call->level],
+									       .gtid = gtid(f, call->tid),
+									       .connection = call->conn,
+									       .name = call->name,
+									       .item = call->item,
+									       .mode = NPS_NONE,
+									       .ending = call->ending });
 	}
 }
 
 static void runs(struct fill *f)
 {
-	struct nps_run_table *t = &f->m->run;
-
 	for (size_t i = 0; !f->err && i < f->proc->runs.len; i++) {
-		const struct nps_run *run = &NPS_AT(&f->proc->runs, struct nps_run, i);
+		const struct nps_event *ev = &NPS_AT(&f->proc->runs, struct nps_event, i);
+		const struct nps_event_sched *run = &ev->sched;
 		/* as it was called when it left: threads name themselves while they run */
-		uint32_t comm = nps_recording__comm_at(f->rec, run->tid, run->end);
-		uint32_t next = run->next ? nps_recording__comm_at(f->rec, run->next, run->end) : NPS_NONE;
-		size_t row;
+		uint64_t end = ev->start + ev->dur;
+		uint32_t comm = nps_recording__comm_at(f->rec, ev->tid, end);
+		uint32_t waker = ev->waker <= INT32_MAX ? ev->waker : 0;
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, run->start);
-		t->end[row] = real(f, run->end);
-		t->left[row] = run->left ? real(f, run->left) : 0;
-		t->woken[row] = run->woken ? real(f, run->woken) : 0;
-		t->pid[row] = f->proc->pid;
-		t->tid[row] = run->tid;
-		t->cpu[row] = run->cpu;
-		t->next[row] = run->next;
-		t->prio[row] = run->prio;
-		t->state[row] = run->state;
-		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
-		t->next_comm[row] = next;
-		t->waker[row] = run->waker;
-		t->waker_comm[row] = run->waker ? nps_recording__comm_at(f->rec, run->waker, run->woken)
-						: NPS_NONE;
+		f->err = nps_run_table__add(
+			&f->m->run,
+			&(struct nps_run_row){
+				.start = real(f, ev->start),
+				.end = real(f, end),
+				.left = run->off ? real(f, run->off) : 0,
+				.woken = run->runnable ? real(f, run->runnable) : 0,
+				.pid = f->proc->pid,
+				.tid = ev->tid,
+				.cpu = run->cpu,
+				.next = run->next,
+				.prio = run->prio,
+				.state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : run->state,
+				.comm = comm == NPS_NONE ? f->proc->comm : comm,
+				.next_comm = run->next ? nps_recording__comm_at(f->rec, run->next, end)
+						       : NPS_NONE,
+				.waker = waker,
+				.waker_comm = waker ? nps_recording__comm_at(f->rec, waker, run->runnable)
+						    : NPS_NONE });
 	}
 }
 
 /* The session's list of names is long, and interrupts are many. */
-static uint32_t irq_name(struct fill *f, const struct nps_irq *irq)
+static uint32_t irq_name(struct fill *f, const struct nps_event *ev)
 {
-	uint64_t key = (uint64_t)irq->what << 32 | irq->number;
+	uint64_t key = (uint64_t)ev->irq.what << 32 | ev->number;
 	uint32_t name = nps_map__get(&f->irq_names, key);
 
 	if (name != NPS_NONE)
 		return name;
-	name = nps_irq_name(f->rec, irq);
+	name = nps_irq_name(f->rec, ev->irq.what, ev->number);
 	if ((name == NPS_NONE || nps_map__put(&f->irq_names, key, name)) && !f->err)
 		f->err = -ENOMEM;
 	return name;
@@ -457,85 +343,74 @@ static uint32_t irq_name(struct fill *f, const struct nps_irq *irq)
 
 static void interrupts(struct fill *f)
 {
-	struct nps_irq_table *t = &f->m->irq;
-
 	for (size_t i = 0; !f->err && i < f->proc->irqs.len; i++) {
-		const struct nps_irq *irq = &NPS_AT(&f->proc->irqs, struct nps_irq, i);
-		uint32_t comm = nps_recording__comm_at(f->rec, irq->tid, irq->start);
-		uint32_t name = irq_name(f, irq);
-		size_t row;
+		const struct nps_event *ev = &NPS_AT(&f->proc->irqs, struct nps_event, i);
+		uint32_t comm = nps_recording__comm_at(f->rec, ev->tid, ev->start);
+		struct nps_irq_row row = { .start = real(f, ev->start),
+					   .end = real(f, ev->start + ev->dur),
+					   .tid = ev->tid,
+					   .cpu = ev->irq.cpu,
+					   .number = ev->number,
+					   .what = ev->irq.what,
+					   .name = irq_name(f, ev),
+					   .comm = comm == NPS_NONE ? f->proc->comm : comm };
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, irq->start);
-		t->end[row] = real(f, irq->end);
-		t->tid[row] = irq->tid;
-		t->cpu[row] = irq->cpu;
-		t->number[row] = irq->number;
-		t->what[row] = irq->what;
-		t->name[row] = name;
-		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
+		if (!f->err)
+			f->err = nps_irq_table__add(&f->m->irq, &row);
 	}
 }
 
 static void steps(struct fill *f)
 {
-	struct nps_step_table *t = &f->m->step;
-
 	for (size_t i = 0; !f->err && i < f->proc->steps.len; i++) {
 		const struct nps_step *step = &NPS_AT(&f->proc->steps, struct nps_step, i);
-		size_t row;
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->id[row] = (int64_t)step->number;
-		t->start[row] = real(f, step->start);
-		t->end[row] = real(f, step->end);
+		f->err = nps_step_table__add(&f->m->step,
+					     &(struct nps_step_row){ .id = (int64_t)step->number,
+								     .start = real(f, step->start),
+								     .end = real(f, step->end) });
 	}
 }
 
 static void marks(struct fill *f)
 {
-	struct nps_mstx_table *t = &f->m->mstx;
-	size_t row;
-
 	for (size_t i = 0; !f->err && i < f->proc->marks.len; i++) {
 		const struct nps_mstx_mark *mark = &NPS_AT(&f->proc->marks, struct nps_mstx_mark, i);
 
 		if (!mark->end)
 			continue; /* it outlives the capture, as calls can */
-		if (!add(f, &t->t, &row))
-			return;
-		t->start[row] = real(f, mark->start);
-		t->end[row] = real(f, mark->end);
-		t->type[row] = mark->type;
-		t->range[row] = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID);
-		t->message[row] = mark->message;
-		t->gtid[row] = gtid(f, mark->tid);
-		t->end_gtid[row] = gtid(f, mark->end_tid);
-		t->domain[row] = mark->domain_name;
-		t->connection[row] = NPS_NO_ID;
+		f->err = nps_mstx_table__add(
+			&f->m->mstx,
+			&(struct nps_mstx_row){ .start = real(f, mark->start),
+						.end = real(f, mark->end),
+						.type = mark->type,
+						.range = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID),
+						.message = mark->message,
+						.gtid = gtid(f, mark->tid),
+						.end_gtid = gtid(f, mark->end_tid),
+						.domain = mark->domain_name,
+						.connection = NPS_NO_ID });
 	}
 }
 
 static void memory(struct fill *f)
 {
 	uint32_t kinds[] = { text(f, "device"), text(f, "host") };
-	struct nps_job_memory_table *t = &f->m->job_memory;
-	size_t row;
 
-	for (size_t i = 0; i < f->proc->memory.len; i++) {
+	for (size_t i = 0; !f->err && i < f->proc->memory.len; i++) {
 		const struct nps_memory_total *total = &NPS_AT(&f->proc->memory, struct nps_memory_total, i);
 
-		if (!add(f, &t->t, &row))
-			return;
-		t->timestamp[row] = real(f, total->time);
-		t->device[row] = total->device == UINT16_MAX ? NPS_NO_ID : total->device;
-		t->kind[row] = kinds[total->kind];
-		t->delta[row] = total->delta;
-		t->allocated[row] = total->bytes;
-		t->blocks[row] = total->blocks;
-		t->unknown_frees[row] = (int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX);
+		f->err = nps_job_memory_table__add(
+			&f->m->job_memory,
+			&(struct nps_job_memory_row){
+				.timestamp = real(f, total->time),
+				.device = total->device == UINT16_MAX ? NPS_NO_ID : total->device,
+				.kind = kinds[total->kind],
+				.delta = total->delta,
+				.allocated = total->bytes,
+				.blocks = total->blocks,
+				.unknown_frees =
+					(int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX) });
 	}
 }
 
@@ -555,22 +430,16 @@ static void clocks(struct fill *f)
 
 static void devices(struct fill *f)
 {
-	struct nps_device_table *t = &f->m->device;
-
 	for (unsigned int d = 0; !f->err && d < NPS_MAX_DEVICES; d++) {
 		bool used = f->proc->devices >> d & 1;
 		const char *chip = used && f->rec->devices[d].chip ? f->rec->devices[d].chip : "UNKNOWN";
-		uint32_t name;
-		size_t row;
+		struct nps_device_row row = { .id = used ? (int64_t)d : -1, .rank = f->m->rank };
 
 		if (!used && (d || f->proc->devices))
 			continue;
-		name = text(f, chip);
-		if (!add(f, &t->t, &row))
-			return;
-		t->id[row] = used ? (int64_t)d : -1;
-		t->chip[row] = name;
-		t->rank[row] = f->m->rank;
+		row.chip = text(f, chip);
+		if (!f->err)
+			f->err = nps_device_table__add(&f->m->device, &row);
 	}
 }
 
@@ -657,9 +526,9 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	struct nps_proc *proc = &rec->procs[proc_row];
 	struct fill f = { .m = model, .rec = rec, .proc = proc };
 	uint32_t device = proc->devices ? __builtin_ctzll(proc->devices) : 0;
+	uint64_t unseen;
 
 	memset(f.texts, 0xff, sizeof(f.texts));
-	nps_vec__init(&f.comm_id, model->tmpfd, sizeof(uint32_t));
 	f.tasks = proc->tasks ? (struct nps_task *)rec->tasks.data + proc->first_task : NULL;
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_TORCH;
@@ -671,9 +540,9 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	asked(&f);
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	f.err = nps_proc__sort(proc);
-	if (!f.err)
-		collectives(&f);
 	tasks(&f);
+	if (!f.err)
+		f.err = nps_collectives__fill(model, &proc->comms, rec->begin_real - rec->begin, &unseen);
 	blocks(&f);
 	calls(&f);
 	if (!f.err)
@@ -705,7 +574,6 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 		window(&f);
 	if (!f.err)
 		f.err = nps_import__process_info(model, rec, proc_row);
-	nps_vec__free(&f.comm_id);
 	nps_map__free(&f.irq_names);
 	nps_map__free(&f.planes);
 	nps_map__free(&f.nplanes);

@@ -188,40 +188,6 @@ static int on_loss(struct import *in, const struct nps_loss *loss)
 	return 0;
 }
 
-static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_run *run = nps_vec__push(&proc->runs);
-
-	if (!run)
-		return -errno;
-	*run = (struct nps_run){ .start = ev->start,
-				 .end = ev->start + ev->dur,
-				 .left = ev->sched.off,
-				 .woken = ev->sched.runnable,
-				 .tid = ev->tid,
-				 .cpu = ev->sched.cpu,
-				 .next = ev->sched.next,
-				 .state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : ev->sched.state,
-				 .prio = ev->sched.prio,
-				 .waker = ev->waker <= INT32_MAX ? ev->waker : 0 };
-	return 0;
-}
-
-static int keep_irq(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_irq *irq = nps_vec__push(&proc->irqs);
-
-	if (!irq)
-		return -errno;
-	*irq = (struct nps_irq){ .start = ev->start,
-				 .end = ev->start + ev->dur,
-				 .tid = ev->tid,
-				 .cpu = ev->irq.cpu,
-				 .number = ev->number,
-				 .what = ev->irq.what };
-	return 0;
-}
-
 /* What threads did, and how they ran: neither what the job called of CANN nor what the device completed. */
 static bool is_of_thread(unsigned int kind)
 {
@@ -256,11 +222,11 @@ static int on_event(struct import *in, const struct nps_event *ev)
 	if (ev->kind == NPS_EV_SYSCALL || (ev->kind >= NPS_EV_SYSCALL_SUM && ev->kind <= NPS_EV_IO))
 		return nps_os_calls__keep(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
-		return keep_run(proc, ev);
+		return nps_event__keep(&proc->runs, ev);
 	if (ev->kind == NPS_EV_IRQ)
-		return keep_irq(proc, ev);
+		return nps_event__keep(&proc->irqs, ev);
 	if (ev->kind >= NPS_EV_DRIVER && ev->kind <= NPS_EV_DRIVER_DMA)
-		return nps_driver__keep(proc, ev);
+		return nps_event__keep(&proc->drivers, ev);
 	if (ev->kind == NPS_EV_CQE)
 		return nps_completions__keep(model, proc - model->procs, ev);
 	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)

@@ -7,7 +7,7 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-uint32_t nps_irq_name(struct nps_recording *rec, const struct nps_irq *irq)
+uint32_t nps_irq_name(struct nps_recording *rec, enum nps_irq_what what, unsigned int irq)
 {
 	/* Vectors of the kernel, which do not change (include/linux/interrupt.h). */
 	static const char *const soft[] = { "HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
@@ -18,15 +18,15 @@ uint32_t nps_irq_name(struct nps_recording *rec, const struct nps_irq *irq)
 	const char *name = NULL;
 	char number[32];
 
-	snprintf(number, sizeof(number), "%u", irq->number);
-	if (irq->what == NPS_IRQ_SOFT && irq->number < NPS_ARRAY_SIZE(soft))
-		name = soft[irq->number];
-	else if (irq->what == NPS_IRQ_LOCAL && irq->number < NPS_ARRAY_SIZE(local))
-		name = local[irq->number];
-	else if (irq->what == NPS_IRQ_HARD)
+	snprintf(number, sizeof(number), "%u", irq);
+	if (what == NPS_IRQ_SOFT && irq < NPS_ARRAY_SIZE(soft))
+		name = soft[irq];
+	else if (what == NPS_IRQ_LOCAL && irq < NPS_ARRAY_SIZE(local))
+		name = local[irq];
+	else if (what == NPS_IRQ_HARD)
 		name = nps_json_str(told, number, NULL);
 	if (name)
 		return nps_strings__addz(&rec->strings, name);
-	snprintf(number, sizeof(number), "irq_%u", irq->number);
+	snprintf(number, sizeof(number), "irq_%u", irq);
 	return nps_strings__addz(&rec->strings, number);
 }

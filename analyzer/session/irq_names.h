@@ -6,6 +6,6 @@
 #include "session/recording.h"
 
 /* The text that names IRQ, with its number if the name is not known; NPS_NONE: no memory. */
-uint32_t nps_irq_name(struct nps_recording *rec, const struct nps_irq *irq);
+uint32_t nps_irq_name(struct nps_recording *rec, enum nps_irq_what what, unsigned int irq);
 
 #endif

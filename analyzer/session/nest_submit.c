@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Submissions: what each SQE is, and which call and collective it belongs to. */
 #include "session/nest_walk.h"
+
+#include "import/common/group_hash.h"
 #include "session/sqe_types.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +55,6 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 	struct nps_comm_op *op;
 	struct nps_cann *row;
 	uint64_t comm = 0, value, key, start, end;
-	char text[64];
 	bool known;
 
 	span_in(w, f, sub, &start, &end);
@@ -63,28 +65,30 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 		f->comm = w->proc->comms.len - 1;
 		known = nps_event_arg(f->ev, NPS_M_COMM, &comm);
 		key = nps_names__key(w->proc_row, comm);
-		*op = (struct nps_comm_op){ .call_start = f->ev->start,
-					    .tid = w->tid,
-					    .count = UINT64_MAX,
-					    .ranks = NPS_NONE,
-					    .dtype = 65534,
-					    .device = sub->device,
-					    .name = NPS_NONE,
-					    .step = NPS_NONE };
-		if (!known) {
-			op->group = nps_strings__addz(&w->model->strings, "comm(not read)");
-		} else if (nps_history__near(&w->names->groups, key, f->ev->start, &value)) {
-			op->group = value;
-		} else {
-			snprintf(text, sizeof(text), "comm@0x%llx", (unsigned long long)comm);
-			op->group = nps_strings__addz(&w->model->strings, text);
-		}
+		op->run = (struct nps_collective){ .begin = f->ev->start,
+						   .count = UINT64_MAX,
+						   .algorithm = NPS_NONE,
+						   .name = NPS_NONE,
+						   .model = NPS_NO_ID,
+						   .device = sub->device,
+						   .dtype = NPS_HCCL_NOT_KNOWN,
+						   .step = NPS_NONE,
+						   .relay = 2, /* decided inside HCCL */
+						   .retry = 2 };
+		if (!known)
+			op->run.group = nps_strings__addz(&w->model->strings, "comm(not read)");
+		else if (nps_history__near(&w->names->groups, key, f->ev->start, &value))
+			op->run.group = value;
+		else
+			op->run.group = nps_strings__addf(&w->model->strings, "comm@0x%" PRIx64, comm);
+		op->run.hash = nps_group_hash(nps_strings__get(&w->model->strings, op->run.group));
+		op->run.numbered_with = op->run.group;
 		if (known && nps_history__near(&w->names->ranks, key, f->ev->start, &value))
-			op->ranks = value;
-		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
+			op->run.ranks = value;
+		nps_event_arg(f->ev, NPS_M_COUNT, &op->run.count);
 		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))
-			op->dtype = hccl_data_type(value);
-		op->type =
+			op->run.dtype = hccl_data_type(value);
+		op->run.type =
 			nps_strings__addf(&w->model->strings, "hcom_%s_", nps_probe_collective(f->ev->probe));
 		row = nps_walk__row(w, start, end, NPS_LAYER_NODE, w->node_name);
 		op->node = nps_walk__last_row(w);

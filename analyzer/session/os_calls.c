@@ -18,30 +18,6 @@
 
 /* --- what is kept of the events --- */
 
-static struct nps_os_call *add_kept(struct nps_proc *proc, const struct nps_event *ev, uint16_t nr)
-{
-	struct nps_os_call *call = nps_vec__push(&proc->os_calls);
-
-	if (call)
-		*call = (struct nps_os_call){ .start = ev->start,
-					      .end = ev->start + ev->dur,
-					      .tid = ev->tid,
-					      .nr = nr,
-					      .flags = ev->flags };
-	return call;
-}
-
-static int keep_call(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_os_call *call = add_kept(proc, ev, ev->nr);
-
-	if (!call)
-		return -errno;
-	memcpy(call->arg, ev->syscall.arg, sizeof(call->arg));
-	call->result = ev->syscall.result;
-	return 0;
-}
-
 /* The row of KEY in LIST, made if need be; NULL without memory. */
 static void *row_of(struct nps_vec *list, struct nps_map *of, uint64_t key)
 {
@@ -52,21 +28,6 @@ static void *row_of(struct nps_vec *list, struct nps_map *of, uint64_t key)
 		return (char *)list->data + row * list->elem;
 	fresh = nps_vec__push(list);
 	return fresh && !nps_map__put(of, key, list->len - 1) ? fresh : NULL;
-}
-
-static int keep_span(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_os_span *span = nps_vec__push(&proc->os_spans);
-
-	if (!span)
-		return -errno;
-	*span = (struct nps_os_span){ .first = ev->start,
-				      .last = ev->start + ev->dur,
-				      .total = ev->syscall_sum.total,
-				      .longest = ev->syscall_sum.longest,
-				      .tid = ev->tid,
-				      .nr = ev->nr };
-	return 0;
 }
 
 static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
@@ -93,17 +54,7 @@ static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 	sum->shortest = NPS_MIN(sum->shortest, (uint64_t)s->shortest);
 	sum->longest = NPS_MAX(sum->longest, (uint64_t)s->longest);
 	sum->bytes = nps_add_sat(sum->bytes, s->bytes);
-	return keep_span(proc, ev);
-}
-
-static int keep_lock(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_event *kept = nps_vec__push(&proc->os_locks);
-
-	if (!kept)
-		return -errno;
-	*kept = *ev;
-	return 0;
+	return nps_event__keep(&proc->os_spans, ev);
 }
 
 static struct nps_os_thread *thread_of(struct nps_proc *proc, uint32_t tid)
@@ -118,7 +69,6 @@ static struct nps_os_thread *thread_of(struct nps_proc *proc, uint32_t tid)
 static int keep_fault(struct nps_proc *proc, const struct nps_event *ev)
 {
 	struct nps_os_thread *thread = thread_of(proc, ev->tid);
-	struct nps_os_call *call;
 
 	if (!thread)
 		return -ENOMEM;
@@ -128,13 +78,7 @@ static int keep_fault(struct nps_proc *proc, const struct nps_event *ev)
 		return 0;
 	}
 	thread->major_ns = nps_add_sat(thread->major_ns, ev->dur);
-	if (!ev->dur)
-		return 0;
-	call = add_kept(proc, ev, FAULT_NR);
-	if (!call)
-		return -errno;
-	call->arg[0] = ev->major_fault.address;
-	return 0;
+	return ev->dur ? nps_event__keep(&proc->os_calls, ev) : 0;
 }
 
 static int keep_io(struct nps_proc *proc, const struct nps_event *ev)
@@ -155,11 +99,11 @@ int nps_os_calls__keep(struct nps_proc *proc, const struct nps_event *ev)
 {
 	switch (ev->kind) {
 	case NPS_EV_SYSCALL:
-		return keep_call(proc, ev);
+		return nps_event__keep(&proc->os_calls, ev);
 	case NPS_EV_SYSCALL_SUM:
 		return keep_sum(proc, ev);
 	case NPS_EV_LOCK:
-		return keep_lock(proc, ev);
+		return nps_event__keep(&proc->os_locks, ev);
 	case NPS_EV_FAULT:
 		return keep_fault(proc, ev);
 	default:
@@ -340,9 +284,8 @@ static void add_wait(struct fill *f, const struct nps_event *w, enum nps_os_lock
 }
 
 /* The wait of a futex call: its record has the same start. */
-static void wait_of(struct fill *f, const struct nps_os_call *call, size_t row)
+static void wait_of(struct fill *f, const struct nps_event *call, struct nps_osrt_row *row)
 {
-	struct nps_osrt_table *t = &f->m->osrt;
 	const struct nps_event *locks = f->proc->os_locks.data;
 	size_t n = f->proc->os_locks.len;
 
@@ -353,91 +296,84 @@ static void wait_of(struct fill *f, const struct nps_os_call *call, size_t row)
 
 		if (locks[i].tid != call->tid)
 			continue;
-		t->lock[row] = nps_os_lock_kind_of(&locks[i], is_thread, f, &holder);
-		t->holder[row] = holder;
-		t->waker[row] = locks[i].lock.waker;
-		add_wait(f, &locks[i], t->lock[row], holder);
+		row->lock = nps_os_lock_kind_of(&locks[i], is_thread, f, &holder);
+		row->holder = holder;
+		row->waker = locks[i].lock.waker;
+		add_wait(f, &locks[i], row->lock, holder);
 		return;
 	}
 }
 
-static void add_call(struct fill *f, const struct nps_os_call *call)
+/* A system call, or a major page fault. */
+static void add_call(struct fill *f, const struct nps_event *ev)
 {
-	const struct number *n = number(f, call->nr);
-	struct nps_osrt_table *t = &f->m->osrt;
-	size_t row;
+	const struct number *n = number(f, ev->kind == NPS_EV_FAULT ? FAULT_NR : ev->nr);
+	struct nps_osrt_row row = { .name = n->name,
+				    .gtid = gtid(f, ev->tid),
+				    .start = real(f, ev->start),
+				    .end = real(f, ev->start + ev->dur),
+				    .shape = n->shape,
+				    .fd_kind = ev->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE),
+				    .path = NPS_NONE,
+				    .unfinished = !!(ev->flags & NPS_F_UNFINISHED) };
 
-	if (!f->err)
-		f->err = nps_table__add(&t->t, &row);
-	if (f->err)
-		return;
-	t->name[row] = n->name;
-	t->gtid[row] = gtid(f, call->tid);
-	t->start[row] = real(f, call->start);
-	t->end[row] = real(f, call->end);
-	t->shape[row] = n->shape;
-	t->fd_kind[row] = call->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE);
-	t->unfinished[row] = !!(call->flags & NPS_F_UNFINISHED);
-	if (t->unfinished[row] && call->flags & NPS_F_SLOT_FAULT(2))
-		t->shape[row] = NPS_OS_PLAIN; /* its arguments are not known */
-	t->arg0[row] = call->arg[0];
-	t->arg1[row] = call->arg[1];
-	t->arg2[row] = call->arg[2];
-	t->result[row] = call->result;
-	t->path[row] = NPS_NONE;
-	if (t->shape[row] == NPS_OS_OPEN) {
+	if (row.unfinished && ev->flags & NPS_F_SLOT_FAULT(2))
+		row.shape = NPS_OS_PLAIN; /* its arguments are not known */
+	if (ev->kind == NPS_EV_FAULT) {
+		row.arg0 = ev->major_fault.address;
+	} else {
+		row.arg0 = ev->syscall.arg[0];
+		row.arg1 = ev->syscall.arg[1];
+		row.arg2 = ev->syscall.arg[2];
+		row.result = ev->syscall.result;
+	}
+	if (row.shape == NPS_OS_OPEN) {
 		const char *name = nps_strings__get(f->m->strings, n->name);
 
-		t->path[row] = nps_recording__text(f->rec, call->arg[!strncmp(name, "openat", 6)]);
+		row.path = nps_recording__text(f->rec, ev->syscall.arg[!strncmp(name, "openat", 6)]);
 	}
 	if (n->shape == NPS_OS_FUTEX)
-		wait_of(f, call, row);
-	if (call->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && call->result > 0 && !t->unfinished[row])
-		sockets(f, call->tid, call->start, n->in, call->result);
+		wait_of(f, ev, &row);
+	if (!f->err)
+		f->err = nps_osrt_table__add(&f->m->osrt, &row);
+	if (ev->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && row.result > 0 && !row.unfinished)
+		sockets(f, ev->tid, ev->start, n->in, row.result);
 }
 
 static void add_sum(struct fill *f, const struct nps_os_sum *sum)
 {
 	const struct number *n = number(f, sum->nr);
-	struct nps_osrt_sum_table *t = &f->m->osrt_sum;
-	size_t row;
+	struct nps_osrt_sum_row row = { .name = n->name,
+					.gtid = gtid(f, sum->tid),
+					.start = real(f, sum->first),
+					.end = real(f, sum->last),
+					.count = sum->count,
+					.errors = sum->errors,
+					.total = sum->total,
+					.shortest = sum->shortest,
+					.longest = sum->longest,
+					.bytes = sum->bytes,
+					.fd_kind = sum->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE) };
 
 	if (!f->err)
-		f->err = nps_table__add(&t->t, &row);
-	if (f->err)
-		return;
-	t->name[row] = n->name;
-	t->gtid[row] = gtid(f, sum->tid);
-	t->start[row] = real(f, sum->first);
-	t->end[row] = real(f, sum->last);
-	t->count[row] = sum->count;
-	t->errors[row] = sum->errors;
-	t->total[row] = sum->total;
-	t->shortest[row] = sum->shortest;
-	t->longest[row] = sum->longest;
-	t->bytes[row] = sum->bytes;
-	t->fd_kind[row] = sum->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE);
-	thread_row(f, sum->tid, sum->first);
-	if (sum->flags & NPS_F_SOCKET)
+		f->err = nps_osrt_sum_table__add(&f->m->osrt_sum, &row);
+	if (!f->err)
+		thread_row(f, sum->tid, sum->first);
+	if (!f->err && sum->flags & NPS_F_SOCKET)
 		sockets(f, sum->tid, sum->first, n->in, sum->bytes);
 }
 
-static void add_span(struct fill *f, const struct nps_os_span *span)
+static void add_span(struct fill *f, const struct nps_event *ev)
 {
-	const struct number *n = number(f, span->nr);
-	struct nps_osrt_span_table *t = &f->m->osrt_span;
-	size_t row;
+	struct nps_osrt_span_row row = { .name = number(f, ev->nr)->name,
+					 .gtid = gtid(f, ev->tid),
+					 .start = real(f, ev->start),
+					 .end = real(f, ev->start + ev->dur),
+					 .total = ev->syscall_sum.total,
+					 .longest = ev->syscall_sum.longest };
 
 	if (!f->err)
-		f->err = nps_table__add(&t->t, &row);
-	if (f->err)
-		return;
-	t->name[row] = n->name;
-	t->gtid[row] = gtid(f, span->tid);
-	t->start[row] = real(f, span->first);
-	t->end[row] = real(f, span->last);
-	t->total[row] = span->total;
-	t->longest[row] = span->longest;
+		f->err = nps_osrt_span_table__add(&f->m->osrt_span, &row);
 }
 
 static void add_thread(struct fill *f, const struct nps_os_thread *thread)
@@ -467,18 +403,18 @@ int nps_os_calls__fill(struct nps_model *model, const struct nps_recording *rec,
 		return -ENOMEM;
 	/* Threads first: whether a number is one of them is what names a holder. */
 	for (size_t i = 0; !f.err && i < proc->runs.len; i++)
-		thread_row(&f, NPS_AT(&proc->runs, struct nps_run, i).tid,
-			   NPS_AT(&proc->runs, struct nps_run, i).start);
+		thread_row(&f, NPS_AT(&proc->runs, struct nps_event, i).tid,
+			   NPS_AT(&proc->runs, struct nps_event, i).start);
 	for (size_t i = 0; !f.err && i < proc->os_threads.len; i++)
 		add_thread(&f, &NPS_AT(&proc->os_threads, struct nps_os_thread, i));
 	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
-		thread_row(&f, NPS_AT(&proc->os_calls, struct nps_os_call, i).tid, rec->begin);
+		thread_row(&f, NPS_AT(&proc->os_calls, struct nps_event, i).tid, rec->begin);
 	for (size_t i = 0; !f.err && i < proc->os_sums.len; i++)
 		add_sum(&f, &NPS_AT(&proc->os_sums, struct nps_os_sum, i));
 	for (size_t i = 0; !f.err && i < proc->os_spans.len; i++)
-		add_span(&f, &NPS_AT(&proc->os_spans, struct nps_os_span, i));
+		add_span(&f, &NPS_AT(&proc->os_spans, struct nps_event, i));
 	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
-		add_call(&f, &NPS_AT(&proc->os_calls, struct nps_os_call, i));
+		add_call(&f, &NPS_AT(&proc->os_calls, struct nps_event, i));
 	nps_map__free(&f.lock_of);
 	nps_map__free(&f.thread_of);
 	free(f.numbers);

@@ -111,18 +111,28 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->cann_order, model->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&proc->comms, model->tmpfd, sizeof(struct nps_comm_op));
 	nps_vec__init(&proc->steps, model->tmpfd, sizeof(struct nps_step));
-	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_os_call));
+	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->os_sums, model->tmpfd, sizeof(struct nps_os_sum));
-	nps_vec__init(&proc->os_spans, model->tmpfd, sizeof(struct nps_os_span));
+	nps_vec__init(&proc->os_spans, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->os_locks, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->os_threads, model->tmpfd, sizeof(struct nps_os_thread));
-	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
-	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_irq));
+	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_event));
+	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->drivers, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
 	nps_vec__init(&proc->allocs, model->tmpfd, sizeof(struct nps_alloc));
 	nps_vec__init(&proc->memory, model->tmpfd, sizeof(struct nps_memory_total));
 	return proc;
+}
+
+int nps_event__keep(struct nps_vec *events, const struct nps_event *ev)
+{
+	struct nps_event *kept = nps_vec__push(events);
+
+	if (!kept)
+		return -errno;
+	*kept = *ev;
+	return 0;
 }
 
 uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time)

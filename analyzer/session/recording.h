@@ -11,6 +11,7 @@
 #include "session/host_samples.h"
 #include "session/npu_files.h"
 #include "cann/capture.h"
+#include "import/common/collectives.h"
 #include "clock/map.h"
 #include "base/string_table.h"
 #include "base/vec.h"
@@ -116,32 +117,14 @@ struct nps_task {
 #define NPS_CORE_MIX_AIC (64 + 6)
 #define NPS_CORE_MIX_AIV (64 + 7)
 
-/* A collective: one Hccl call that queued tasks. */
+/* A Hccl call that queued tasks. */
 struct nps_comm_op {
-	uint64_t start, end; /* of its tasks */
-	uint64_t call_start;
-	uint64_t count; /* elements; UINT64_MAX: the call has none or it could not be read */
-	uint32_t tid;
+	struct nps_collective run; /* times: CLOCK_MONOTONIC */
 	uint32_t node, launch; /* its CANN rows */
-	uint32_t name, type, group;
-	uint32_t ranks; /* communicator size, NPS_NONE unknown */
-	uint32_t conn, step;
-	uint32_t tasks, measured;
-	uint16_t device;
-	uint16_t dtype; /* HcclDataType; 65534 unknown, 65535 none of them */
 };
 
 struct nps_step {
 	uint64_t number, start, end;
-};
-
-struct nps_os_call { /* as NPS_EV_SYSCALL of event.h */
-	uint64_t start, end;
-	uint64_t arg[3];
-	int64_t result;
-	uint32_t tid;
-	uint16_t nr;
-	uint8_t flags;
 };
 
 /* Short calls of one thread and number, all of the capture together; times in ns. */
@@ -152,29 +135,11 @@ struct nps_os_sum {
 	uint8_t flags;
 };
 
-/* The same of one record, which is of about a second; times in ns. */
-struct nps_os_span {
-	uint64_t first, last, total;
-	uint32_t longest, tid;
-	uint16_t nr;
-};
-
 /* What a thread did, in sums; I/O by direction: 0 read, 1 written. */
 struct nps_os_thread {
 	uint64_t minor, major, major_ns; /* page faults */
 	uint64_t requests[2], bytes[2], ns[2]; /* of block devices */
 	uint32_t tid;
-};
-
-struct nps_run { /* a time on a CPU that ended, see nps_event */
-	uint64_t start, end, left, woken;
-	uint32_t tid, cpu, next, prio, state, waker;
-};
-
-struct nps_irq { /* an interrupt that took a thread's CPU */
-	uint64_t start, end;
-	uint32_t tid, cpu, number;
-	uint8_t what; /* enum nps_irq_what */
 };
 
 /* A completion record that the runtime collected, of a task that ended well. */
@@ -225,16 +190,16 @@ struct nps_proc {
 	const struct cJSON *json; /* its entry in session.json, NULL if none */
 	struct nps_vec cann; /* struct nps_cann */
 	struct nps_vec cann_order; /* uint32_t: rows by start */
-	struct nps_vec comms; /* struct nps_comm_op by call_start */
+	struct nps_vec comms; /* struct nps_comm_op */
 	struct nps_vec steps; /* struct nps_step */
-	struct nps_vec os_calls; /* struct nps_os_call */
+	struct nps_vec os_calls; /* struct nps_event: SYSCALL, and FAULT of a major fault */
 	struct nps_vec os_sums; /* struct nps_os_sum */
-	struct nps_vec os_spans; /* struct nps_os_span */
+	struct nps_vec os_spans; /* struct nps_event: SYSCALL_SUM */
 	struct nps_vec os_locks; /* struct nps_event: LOCK */
 	struct nps_vec os_threads; /* struct nps_os_thread */
 	struct nps_map os_sum_of, os_thread_of; /* their rows */
-	struct nps_vec runs; /* struct nps_run */
-	struct nps_vec irqs; /* struct nps_irq */
+	struct nps_vec runs; /* struct nps_event: SCHED */
+	struct nps_vec irqs; /* struct nps_event: IRQ */
 	struct nps_vec drivers; /* struct nps_event: DRIVER to DRIVER_DMA */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
@@ -393,6 +358,9 @@ static inline uint64_t nps_recording__real(const struct nps_recording *model, ui
 {
 	return mono + (model->begin_real - model->begin);
 }
+
+/* Appends EVENT to EVENTS. 0 or negative errno. */
+int nps_event__keep(struct nps_vec *events, const struct nps_event *event);
 
 /* Name of thread TID at TIME, NPS_NONE if unknown. */
 uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time);

@@ -38,21 +38,11 @@ static int sort_vec_by_time(struct nps_vec *vec, size_t offset)
 
 int nps_proc__sort(struct nps_proc *proc)
 {
-	const struct {
-		struct nps_vec *rows;
-		size_t time;
-	} all[] = {
-		{ &proc->os_calls, offsetof(struct nps_os_call, start) },
-		{ &proc->os_spans, offsetof(struct nps_os_span, first) },
-		{ &proc->os_locks, offsetof(struct nps_event, start) },
-		{ &proc->runs, offsetof(struct nps_run, start) },
-		{ &proc->irqs, offsetof(struct nps_irq, start) },
-		{ &proc->drivers, offsetof(struct nps_event, start) },
-		{ &proc->marks, offsetof(struct nps_mstx_mark, start) },
-	};
+	struct nps_vec *const events[] = { &proc->os_calls, &proc->os_spans, &proc->os_locks,
+					   &proc->runs,	    &proc->irqs,     &proc->drivers };
 	int err = 0;
 
-	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(all); i++)
-		err = sort_vec_by_time(all[i].rows, all[i].time);
-	return err;
+	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(events); i++)
+		err = sort_vec_by_time(events[i], offsetof(struct nps_event, start));
+	return err ? err : sort_vec_by_time(&proc->marks, offsetof(struct nps_mstx_mark, start));
 }

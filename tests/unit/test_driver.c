@@ -225,10 +225,10 @@ static void one_line_names_what_is_missing(void **state)
 	assert_string_equal(text, "tasks: unknown; CQEs, copies: why not");
 	assert_true(nps_driver_ways__missing(&ways, text, 20)); /* cut, within its bounds */
 	assert_string_equal(text, "tasks: unknown; CQE");
-	ways.way[NPS_DRIVER_TASKS].row = ways.way[NPS_DRIVER_COPIES].row = NPS_DRIVER_ROW_KPROBE;
+	ways.way[NPS_DRIVER_TASKS].method = ways.way[NPS_DRIVER_COPIES].method = NPS_DRIVER_BY_KPROBE;
 	assert_true(nps_driver_ways__missing(&ways, text, sizeof(text)));
 	assert_string_equal(text, "CQEs: why not");
-	ways.way[NPS_DRIVER_COMPLETIONS].row = NPS_DRIVER_ROW_FEXIT;
+	ways.way[NPS_DRIVER_COMPLETIONS].method = NPS_DRIVER_BY_FEXIT;
 	assert_false(nps_driver_ways__missing(&ways, text, sizeof(text)));
 }
 
@@ -276,7 +276,7 @@ static void keep(struct nps_event ev)
 	ev.pid = PID;
 	ev.tid = 8;
 	ev.start += FIRST;
-	assert_int_equal(nps_driver__keep(&rec.procs[0], &ev), 0);
+	assert_int_equal(nps_event__keep(&rec.procs[0].drivers, &ev), 0);
 }
 
 static void sqe(uint64_t when, uint16_t stream, uint16_t task)

@@ -362,8 +362,8 @@ static void expect_group(size_t row, const char *name, uint32_t ranks)
 {
 	const struct nps_comm_op *op = &NPS_AT(&model.procs[0].comms, struct nps_comm_op, row);
 
-	assert_string_equal(nps_strings__get(&model.strings, op->group), name);
-	assert_int_equal(op->ranks, ranks);
+	assert_string_equal(nps_strings__get(&model.strings, op->run.group), name);
+	assert_int_equal(op->run.ranks, ranks);
 }
 
 static uint64_t float_bits(float value)
@@ -433,7 +433,7 @@ static void communicators_end(void **state)
 	expect_group(1, "group_A", 2);
 	expect_group(2, "comm@0xc0", 8); /* nobody queried it while it lived */
 	expect_group(3, "group_A", 4);
-	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).count, 8);
+	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).run.count, 8);
 }
 
 static void counts_that_were_not_told(void **state)
@@ -446,7 +446,7 @@ static void counts_that_were_not_told(void **state)
 	build();
 	assert_int_equal(model.procs[0].comms.len, 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_true(NPS_AT(&model.procs[0].comms, struct nps_comm_op, i).count == UINT64_MAX);
+		assert_true(NPS_AT(&model.procs[0].comms, struct nps_comm_op, i).run.count == UINT64_MAX);
 }
 
 int main(void)
