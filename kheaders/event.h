@@ -377,7 +377,6 @@ struct nps_event {
 		struct nps_event_driver_task driver_task;
 		struct nps_event_driver_done driver_done;
 		struct nps_event_driver_dma driver_dma;
-		__u64 args[4];
 	};
 };
 
@@ -494,16 +493,6 @@ enum nps_tensor_what {
 #define NPS_TENSOR_DIMS_MAX 8
 #define NPS_MAX_LIST 64 /* members of a list that are recorded */
 #define NPS_MAX_OPERANDS 32 /* arguments of a first phase that are recorded */
-/* nps_event.ret of a TENSOR record: what it is, a small and a large number */
-#define NPS_TENSOR_RET(what, dims, type, format)                                                             \
-	((__s32)((__u32)(what) | ((__u32)(dims)&0xf) << 4 | ((__u32)(type)&0xff) << 8 |                      \
-		 (__u32)(format) << 16))
-#define NPS_TENSOR_WHAT(ret) ((__u32)(ret)&0xf)
-#define NPS_TENSOR_DIMS(ret) ((__u32)(ret) >> 4 & 0xf)
-#define NPS_TENSOR_PART(ret) ((__u32)(ret) >> 8 & 0xff)
-#define NPS_TENSOR_TYPE(ret) ((__s16)((__u32)(ret)&0xff00) >> 8) /* aclDataType */
-#define NPS_TENSOR_COUNT(ret) ((__u32)(ret) >> 16)
-#define NPS_TENSOR_FORMAT(ret) ((__s16)((__u32)(ret) >> 16)) /* aclFormat */
 
 #define NPS_EXIT_UNKNOWN (-1) /* EXIT: the kernel does not report it; wait(2) has no such status */
 #define NPS_COMM_SIZE 16 /* bytes of a comm with the closing NUL */

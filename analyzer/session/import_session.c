@@ -342,7 +342,7 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	return 0;
 }
 
-/* Did it exit before `record` could read it? Older sessions have no such processes. */
+/* Did it exit before `record` could read it? */
 static bool was_unread(const cJSON *json)
 {
 	return strcmp(nps_json_str(json, "known_from", "proc"), "proc") != 0;

@@ -211,7 +211,7 @@ static cJSON *experimental(const struct view *r)
 	return exp;
 }
 
-/* The requested activities; older sessions do not list them and have both. */
+/* The requested activities; both if the session does not list them. */
 static void add_activities(cJSON *common, const struct view *r)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");

@@ -332,7 +332,7 @@ struct nps_sync {
 	uint16_t device, stream; /* UINT16_MAX: all */
 };
 
-/* What was recorded, as the vendor's levels: -1 (none) to 2. Older sessions do not record it: 1. */
+/* What was recorded, as the vendor's levels: -1 (none) to 2. Not in session.json: 1. */
 int nps_recording__level(const struct nps_recording *model);
 
 void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd);
@@ -341,7 +341,7 @@ void nps_recording__free(struct nps_recording *model);
 /* Does the process use other numbers of devices than the host? Samples and the driver use the host's. */
 bool nps_proc__in_container(const struct nps_proc *proc);
 
-/* The name of the host as the process sees it. Older sessions have one for all. "unknown" if not known. */
+/* The name of the host as the process sees it. "unknown" if not known. */
 const char *nps_proc__host_name(const struct nps_recording *model, const struct nps_proc *proc);
 
 /* The process PID, made if need be; NULL if there are too many or no memory. */

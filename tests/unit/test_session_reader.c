@@ -306,7 +306,7 @@ static void a_pid_of_two_processes(void **state)
 	nps_summary_free(&summary);
 }
 
-/* Bytes that helpers lost are by pid and start, those of older sessions by pid. */
+/* Bytes that helpers lost are by pid and start. */
 static void losses_of_every_version_count(void **state)
 {
 	const struct nps_analyze_opts opts = { .size = sizeof(opts) };
