@@ -227,10 +227,7 @@ static int write_apis(struct nps_group_by *groups, const struct nps_export *ex, 
 		s->variance = nps_thousandths(s->squares / 1e6 / (double)s->sum.count);
 	}
 	nps_group_by__sort_by(groups, by_name, (void *)ex->model);
-	return nps_csv_table__write(
-		ex, dirfd, &table,
-		&(struct nps_csv_input){ .sources[0] = { NULL, groups->rows.data, sizeof(struct group) },
-					 .len = nps_group_by__len(groups) });
+	return nps_csv_table__write_structs(ex, dirfd, &table, &groups->rows);
 }
 
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)

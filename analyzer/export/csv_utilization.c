@@ -3,19 +3,20 @@
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/csv_pmu.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define METRICS 100
 #define CORES 65536
-#define HEADER 8192
-#define NUMBERS 600 /* bytes that the header has left for METRICS numbers and memory_bound */
+#define TITLES 8192
+#define NUMBERS 600 /* bytes of these that are left for METRICS numbers */
 
 struct core {
-	struct nps_group of; /* key: device, sub: id; NPS_NONE: the mean, as another profiler made it */
-	double values[METRICS];
+	struct nps_group of; /* key: device, sub: id, NPS_NONE: the mean; count 0: that no profiler made */
+	uint32_t device;
+	double memory_bound, values[METRICS]; /* NaN: not known */
 };
 
 struct cores {
@@ -76,21 +77,23 @@ static int find_metric(const struct cores *c, const char *suffix)
 	return -1;
 }
 
-/* Names that would break the header are numbers there. */
-static void utilization_header(const struct cores *c, char *header)
+/* --- cells --------------------------------------------------------------------------------------------- */
+
+/* The means of the cores of a device, which stand behind them, unless the profiler made them. */
+static void set_mean(const struct cores *c, struct core *mean, const struct core *first)
 {
-	size_t at = snprintf(header, HEADER, "Core ID");
+	for (size_t k = 0; k < c->nmetrics; k++) {
+		double sum = 0;
+		size_t known = 0;
 
-	for (size_t i = 0; i < c->nmetrics; i++) {
-		const char *name = nps_model__text(c->m, c->metrics[i]);
-
-		if (at + strlen(name) + NUMBERS < HEADER && !strpbrk(name, ",\"\r\n"))
-			at += snprintf(header + at, HEADER - at, ",%s%s", name, nps_pmu__unit(name));
-		else
-			at += snprintf(header + at, HEADER - at, ",%zu", i);
+		for (const struct core *core = first; core < mean; core++) {
+			if (!isfinite(core->values[k]))
+				continue;
+			sum += core->values[k];
+			known++;
+		}
+		mean->values[k] = known ? sum / known : NPS_NAN;
 	}
-	if (c->mte2 >= 0)
-		snprintf(header + at, HEADER - at, ",memory_bound");
 }
 
 static double share(double part, double a, double b)
@@ -100,70 +103,112 @@ static double share(double part, double a, double b)
 	return whole > 0 ? part / whole : NAN;
 }
 
-static void put_core(struct nps_csv *csv, const struct cores *c, const struct core *core, bool average)
+static double value_at(const struct core *core, int metric)
 {
+	return metric < 0 ? NAN : core->values[metric];
+}
+
+static void set_cells(struct cores *c)
+{
+	struct core *rows = c->rows.rows.data;
+	size_t first = 0;
+
+	for (size_t i = 0; i < nps_group_by__len(&c->rows); i++) {
+		struct core *core = &rows[i];
+
+		if (rows[first].of.key != core->of.key)
+			first = i;
+		if (!core->of.count)
+			set_mean(c, core, &rows[first]);
+		core->device = (uint32_t)core->of.key;
+		core->memory_bound =
+			share(value_at(core, c->mte2), value_at(core, c->mac), value_at(core, c->vec));
+	}
+}
+
+static int add_means(struct cores *c)
+{
+	size_t len = nps_group_by__len(&c->rows);
+
+	for (size_t i = 0; i < len; i++) {
+		const struct core *core = nps_group_by__at(&c->rows, i);
+
+		if (!nps_group_by__get(&c->rows, core->of.key, NPS_NONE))
+			return -errno;
+	}
+	return 0;
+}
+
+/* --- columns ------------------------------------------------------------------------------------------- */
+
+static void put_core(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+{
+	const struct cores *c = ctx;
+	const struct core *core = nps_group_by__at(&c->rows, row->at[0]);
 	char name[32];
 
 	snprintf(name, sizeof(name), "Core%u", (uint32_t)core->of.sub);
-	nps_csv__row(csv);
-	nps_csv__device(csv, (uint32_t)core->of.key);
-	nps_csv__lit(csv, average ? "Average" : name);
-	for (size_t i = 0; i < c->nmetrics; i++)
-		nps_counter__cell(csv, nps_pmu__is_time(nps_model__text(c->m, c->metrics[i]))
-					       ? core->values[i] / 1000
-					       : core->values[i]);
-	if (c->mte2 >= 0)
-		nps_counter__cell(csv, share(core->values[c->mte2], c->mac < 0 ? NAN : core->values[c->mac],
-					     c->vec < 0 ? NAN : core->values[c->vec]));
-	nps_csv__end(csv);
+	nps_csv__lit(csv, core->of.sub == NPS_NONE ? "Average" : name);
 }
 
-/* Cores of a device, and their mean behind them. */
-static size_t put_cores(struct nps_csv *csv, const struct cores *c, size_t from)
+#define CORE(title, format, member, ...) NPS_CSV_FIELD(title, format, struct core, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column core_columns[] = {
+	CORE("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	NPS_CSV_BY("Core ID", put_core),
+};
+
+/* Of each metric, in TITLES; names that would break the header are numbers there. */
+static size_t metric_columns(const struct cores *c, struct nps_csv_column *columns, char *titles)
 {
-	const struct core *rows = c->rows.rows.data;
-	struct core average = { .of = { rows[from].of.key, NPS_NONE } };
-	size_t len = nps_group_by__len(&c->rows), end = from;
+	size_t at = 0, n = c->nmetrics;
 
-	while (end < len && rows[end].of.key == average.of.key && rows[end].of.sub != NPS_NONE)
-		put_core(csv, c, &rows[end++], false);
-	if (end < len && rows[end].of.key == average.of.key) {
-		put_core(csv, c, &rows[end], true);
-		return end + 1;
-	}
-	for (size_t k = 0; k < c->nmetrics; k++) {
-		double sum = 0;
-		size_t known = 0;
+	for (size_t i = 0; i < n; i++) {
+		const char *name = nps_model__text(c->m, c->metrics[i]);
 
-		for (size_t i = from; i < end; i++) {
-			if (!isfinite(rows[i].values[k]))
-				continue;
-			sum += rows[i].values[k];
-			known++;
-		}
-		average.values[k] = known ? sum / known : NPS_NAN;
+		columns[i] = (struct nps_csv_column)CORE(titles + at, DECIMAL, values[0]);
+		columns[i].offset += i * sizeof(double);
+		columns[i].per = nps_pmu__is_time(name) ? 1000 : 1;
+		if (at + strlen(name) + NUMBERS < TITLES && !strpbrk(name, ",\"\r\n"))
+			at += snprintf(titles + at, TITLES - at, "%s%s", name, nps_pmu__unit(name)) + 1;
+		else
+			at += snprintf(titles + at, TITLES - at, "%zu", i) + 1;
 	}
-	put_core(csv, c, &average, true);
-	return end;
+	if (c->mte2 >= 0)
+		columns[n++] = (struct nps_csv_column)CORE("memory_bound", DECIMAL, memory_bound);
+	return n;
 }
 
-int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector)
+static int write_cores(const struct nps_export *ex, int dirfd, struct cores *c)
+{
+	static const struct nps_csv_table tables[] = {
+		{ "npuscope_ai_core_utilization", "ai_core_utilization",
+		  .columns = NPS_CSV_COLUMNS(core_columns) },
+		{ "npuscope_ai_vector_core_utilization", "ai_vector_core_utilization",
+		  .columns = NPS_CSV_COLUMNS(core_columns) },
+	};
+	struct nps_csv_column columns[METRICS + 1];
+	char titles[TITLES];
+	size_t ncolumns = metric_columns(c, columns, titles);
+
+	return nps_csv_table__write(
+		ex, dirfd, &tables[c->vector],
+		&(struct nps_csv_input){ .sources[0] = { NULL, c->rows.rows.data, sizeof(struct core) },
+					 .len = nps_group_by__len(&c->rows),
+					 .more = { columns, ncolumns },
+					 .ctx = c });
+}
+
+static int write_utilization(const struct nps_export *ex, int dirfd, bool vector)
 {
 	struct cores c = { .m = ex->model, .vector = vector };
-	char *header = calloc(1, HEADER);
-	const struct nps_csv_file file = { .stem = nps_counter__stem(
-						   ex, vector ? "npuscope_ai_vector_core_utilization"
-							      : "npuscope_ai_core_utilization"),
-					   .header = header,
-					   .stamped = nps_counter__stamped(ex),
-					   .device = true };
-	struct nps_csv *csv = NULL;
-	int err = header ? 0 : -ENOMEM;
+	int err = 0;
 
 	nps_group_by__init(&c.rows, c.m, sizeof(struct core));
 	for (size_t i = 0; !err && i < c.m->sample_summary.t.len; i++)
 		if (ours(&c, i))
 			err = add_value(&c, i);
+	err = err ? err : add_means(&c);
 	if (err)
 		goto out;
 	nps_group_by__sort(&c.rows, nps_group__by_key);
@@ -172,13 +217,16 @@ int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector
 	c.vec = find_metric(&c, "vec_ratio");
 	if (c.mac < 0 && c.vec < 0)
 		c.mte2 = -1;
-	utilization_header(&c, header);
-	csv = nps_csv__new(ex, dirfd, &file);
-	for (size_t i = 0; csv && i < nps_group_by__len(&c.rows);)
-		i = put_cores(csv, &c, i);
-	err = nps_csv__close(csv);
+	set_cells(&c);
+	err = write_cores(ex, dirfd, &c);
 out:
 	nps_group_by__free(&c.rows);
-	free(header);
 	return err;
+}
+
+int nps_counter__utilization(const struct nps_export *ex, int dirfd)
+{
+	int err = write_utilization(ex, dirfd, false);
+
+	return err ? err : write_utilization(ex, dirfd, true);
 }

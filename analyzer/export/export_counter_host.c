@@ -212,18 +212,36 @@ static int host_network(const struct nps_export *ex, int dirfd)
 
 int nps_counter__host(const struct nps_export *ex, int dirfd)
 {
-	int err = host_cpu(ex, dirfd);
+	static nps_csv_write_fn *const tables[] = { host_cpu, host_mem, host_disk, host_network,
+						    nps_counter__os };
 
-	if (!err)
-		err = host_mem(ex, dirfd);
-	if (!err)
-		err = host_disk(ex, dirfd);
-	if (!err)
-		err = host_network(ex, dirfd);
-	return err ? err : nps_counter__os(ex, dirfd);
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }
 
 /* --- the whole system, msprof's layout --- */
+
+/* As the vendor numbers and names them; another one is its number. */
+static void put_engine(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+{
+	static const char *const names[] = { "VDEC", "JPEGD", "PNGD", "JPEGE", "VPC", "VENC", "SCD" };
+	uint32_t type = csv->model->dvpp.engine_type[row->at[0]];
+
+	(void)ctx;
+	if (type < NPS_ARRAY_SIZE(names))
+		nps_csv__lit(csv, names[type]);
+	else
+		nps_csv__u64(csv, type);
+}
+
+static const struct nps_csv_column dvpp_columns[] = {
+	NPS_CSV_DEVICE_ID(dvpp),
+	NPS_CSV_COL("Dvpp Id", NUMBER, dvpp, id),
+	NPS_CSV_BY("Engine Type", put_engine),
+	NPS_CSV_COL("Engine ID", NUMBER, dvpp, engine),
+	NPS_CSV_COL("All Time(us)", REPR, dvpp, time),
+	NPS_CSV_COL("All Frame", REPR, dvpp, frames),
+	NPS_CSV_COL("All Utilization(%)", REPR, dvpp, utilization),
+};
 
 static const struct nps_csv_column cpu_share_columns[] = {
 	NPS_CSV_DEVICE_ID(cpu_share),
@@ -268,6 +286,7 @@ static const struct nps_csv_column process_mem_columns[] = {
 int nps_counter__system(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table tables[] = {
+		{ "dvpp", NPS_CSV_OF(dvpp, dvpp_columns) },
 		{ "cpu_usage", NPS_CSV_OF(cpu_share, cpu_share_columns) },
 		{ "process_cpu_usage", NPS_CSV_OF(process_cpu, process_cpu_columns) },
 		{ "sys_mem", NPS_CSV_OF(sys_mem, sys_mem_columns) },
