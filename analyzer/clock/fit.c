@@ -132,8 +132,7 @@ static int draw(struct nps_clock_map *map)
 		struct nps_pieces f;
 
 		err = nps_pieces__draw(&f, &map->sieve.epochs[e]);
-		if (!err)
-			err = add_span(map, &map->sieve.epochs[e], &f);
+		err = err ? err : add_span(map, &map->sieve.epochs[e], &f);
 		nps_pieces__free(&f);
 	}
 	return err ? err : describe(map);
@@ -148,12 +147,13 @@ int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock 
 		return -ENODATA;
 	map->nominal = 1e9 / (double)hz;
 	err = nps_sieve__fill(&map->sieve, reads, n, map->nominal);
-	if (!err)
-		err = draw(map);
-	map->used = err ? 0 : reads_used(&map->sieve);
-	if (err)
+	err = err ? err : draw(map);
+	if (err) {
 		nps_clock_map__free(map);
-	return err;
+		return err;
+	}
+	map->used = reads_used(&map->sieve);
+	return 0;
 }
 
 /* --- marks --- */
@@ -287,20 +287,20 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 			contradict += marks[i].shift != 0;
 		}
 	}
-	if (!err)
-		err = merge_all(&better.sieve, found, nfound);
+	err = err ? err : merge_all(&better.sieve, found, nfound);
 	free(found);
-	if (!err && better.marks > map->marks)
-		err = draw(&better);
-	if (!err)
-		better.used = reads_used(&better.sieve);
-	if (err || better.marks == map->marks) {
-		nps_clock_map__free(&better);
-		return err ? err : contradict;
-	}
+	if (err || better.marks == map->marks)
+		goto keep;
+	err = draw(&better);
+	if (err)
+		goto keep;
+	better.used = reads_used(&better.sieve);
 	nps_clock_map__free(map);
 	*map = better;
 	return contradict;
+keep:
+	nps_clock_map__free(&better);
+	return err ? err : contradict;
 }
 
 void nps_clock_map__free(struct nps_clock_map *map)

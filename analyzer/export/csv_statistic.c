@@ -150,8 +150,7 @@ int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 			  span(m->task.start[task], m->task.end[task]), nps_model__task_measured(m, task));
 		nps_pace__step(&pace);
 	}
-	if (!err)
-		err = write_totals(&groups, ex, dirfd, "op_statistic", CORES);
+	err = err ? err : write_totals(&groups, ex, dirfd, "op_statistic", CORES);
 	nps_group_by__free(&groups);
 	return err;
 }
@@ -171,8 +170,7 @@ int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 				  nps_model__comm_measured(m, i));
 		nps_pace__step(&pace);
 	}
-	if (!err)
-		err = write_totals(&groups, ex, dirfd, "communication_statistic", 0);
+	err = err ? err : write_totals(&groups, ex, dirfd, "communication_statistic", 0);
 	nps_group_by__free(&groups);
 	return err;
 }
@@ -244,8 +242,7 @@ int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)
 				  span(m->api.start[i], m->api.end[i]), true);
 		nps_pace__step(&pace);
 	}
-	if (!err)
-		err = write_apis(&groups, ex, dirfd);
+	err = err ? err : write_apis(&groups, ex, dirfd);
 	nps_group_by__free(&groups);
 	return err;
 }

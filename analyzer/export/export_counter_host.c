@@ -44,13 +44,12 @@ static int find_used(const struct nps_model *m, const double *samples, size_t le
 		if (to)
 			*to = samples[i];
 	}
-	if (!err && positive.data) {
-		const double *sorted = positive.data;
-
-		qsort(positive.data, positive.len, sizeof(double), by_value);
-		used->peak = sorted[positive.len - 1];
-		used->recommend = sorted[(size_t)ceil((positive.len - 1) * PERCENTILE)] / HEADROOM;
-	}
+	if (err || !positive.len)
+		goto out;
+	qsort(positive.data, positive.len, sizeof(double), by_value);
+	used->peak = NPS_AT(&positive, double, positive.len - 1);
+	used->recommend = NPS_AT(&positive, double, (size_t)ceil((positive.len - 1) * PERCENTILE)) / HEADROOM;
+out:
 	nps_vec__free(&positive);
 	return err;
 }
@@ -191,8 +190,9 @@ static int host_disk(const struct nps_export *ex, int dirfd)
 	if (!m->host_disk.t.len)
 		return 0;
 	err = find_used(m, m->host_disk.read, m->host_disk.t.len, &usage.used);
-	if (!err)
-		err = find_used(m, m->host_disk.write, m->host_disk.t.len, &usage.written);
+	if (err)
+		return err;
+	err = find_used(m, m->host_disk.write, m->host_disk.t.len, &usage.written);
 	return err ? err : write_usage(ex, dirfd, &table, &usage);
 }
 
