@@ -210,13 +210,8 @@ static int write_all(struct job *job, int root, bool info)
 
 	nps_progress__stage_of_readers(job->ex.model->progress, "writing", rows_to_write(&job->ex), "rows");
 	err = open_places(job, root);
-	if (err)
-		goto out;
-	err = info ? nps_export__info(&job->ex, root) : 0;
-	if (err)
-		goto out;
-	err = nps_threads__run(NPS_ARRAY_SIZE(writers), NPS_MIN(nps_cpus(), 4UL), write_one, job);
-out:
+	err = err ? err : info ? nps_export__info(&job->ex, root) : 0;
+	err = err ? err : nps_threads__run(NPS_ARRAY_SIZE(writers), NPS_MIN(nps_cpus(), 4UL), write_one, job);
 	close_places(job);
 	return err;
 }
@@ -238,9 +233,7 @@ static int write_result(struct job *job, struct nps_output_dir *dir, const struc
 	if (err)
 		goto abort;
 	err = place->input[0] && !place->entries ? note_input(place->input, dir->fd) : 0;
-	if (err)
-		goto abort;
-	err = nps_memory__failure();
+	err = err ? err : nps_memory__failure();
 	if (err)
 		goto abort;
 	return place->entries ? nps_output_dir__commit_entries(dir) : nps_output_dir__commit(dir);

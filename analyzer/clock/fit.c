@@ -11,13 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* What the rate beyond the outermost line can be off, against it. */
 static double growth(const struct nps_line *line)
 {
@@ -115,7 +108,7 @@ static int describe(struct nps_clock_map *map)
 		counted += (double)(last->counter - first->counter) * map->nominal;
 	}
 	map->drift_ppm = host > 0 && counted > 0 ? (counted / host - 1) * 1e6 : 0;
-	qsort(errors, map->n, sizeof(*errors), by_double);
+	qsort(errors, map->n, sizeof(*errors), nps_by_double);
 	map->error = errors[map->n / 2];
 	map->worst = errors[map->n - 1];
 	free(errors);

@@ -51,13 +51,6 @@ static void free_fit(struct fit *f)
 	free(f->pieces);
 }
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* --- how far one line reaches --- */
 
 /* N brackets from I on, or up to I. */
@@ -131,8 +124,8 @@ static int set_margins(struct fit *f)
 			rooms[i] = room;
 		}
 	}
-	qsort(widths, f->n, sizeof(*widths), by_double);
-	qsort(rooms, f->n, sizeof(*rooms), by_double);
+	qsort(widths, f->n, sizeof(*widths), nps_by_double);
+	qsort(rooms, f->n, sizeof(*rooms), nps_by_double);
 	f->usual = widths[f->n / 2];
 	for (size_t i = 0; i < f->n; i++)
 		f->b[i].give = -NPS_MIN(rooms[f->n / 2] * MARGIN, (f->b[i].hi - f->b[i].lo) / 4);

@@ -368,13 +368,8 @@ int nps_derive__comm(struct nps_model *m)
 	nps_matrix__init(&w.matrix, m, &w.texts);
 	nps_comm_stats__init(&w.stats, m, &w.texts, &w.matrix);
 	err = add_texts(&w);
-	if (err)
-		goto out;
-	err = find_slack(&w);
-	if (err)
-		goto out;
-	err = walk(&w);
-out:
+	err = err ? err : find_slack(&w);
+	err = err ? err : walk(&w);
 	nps_comm_stats__free(&w.stats);
 	nps_matrix__free(&w.matrix);
 	nps_vec__free(&w.ops);

@@ -536,18 +536,12 @@ int nps_derive__host(struct nps_model *m)
 	nps_vec__init(&h.following, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&h.cells, m->tmpfd, sizeof(uint64_t));
 	err = make_windows(&h);
-	if (err)
-		goto out;
-	err = find_threads(&h);
-	if (err)
-		goto out;
-	err = make_cells(&h);
+	err = err ? err : find_threads(&h);
+	err = err ? err : make_cells(&h);
 	if (err || !h.cells.len)
 		goto out;
 	err = sweep(&h);
-	if (err)
-		goto out;
-	err = fill(&h);
+	err = err ? err : fill(&h);
 out:
 	for (size_t i = 0; i < h.threads.len; i++)
 		nps_host_sums__free(&NPS_AT(&h.threads, struct thread, i).sums);

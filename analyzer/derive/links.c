@@ -450,13 +450,8 @@ int nps_derive__links(struct nps_model *m)
 		return 0;
 	links_init(&l, m);
 	err = index_all(&l);
-	if (err)
-		goto out;
-	err = link_queue(&l, &id);
-	if (err)
-		goto out;
-	err = link_ops(&l, id);
-out:
+	err = err ? err : link_queue(&l, &id);
+	err = err ? err : link_ops(&l, id);
 	nps_model__lost(m, l.misfits, "numbers of the task queue or of operators that are no connection");
 	links_free(&l);
 	return err;

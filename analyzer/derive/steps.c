@@ -310,12 +310,8 @@ int nps_derive__steps(struct nps_model *m)
 	nps_index__init(&s.launched, m->tmpfd, 0, 0, 0);
 	nps_queue__init(&s.queue, m);
 	err = make_windows(&s);
-	if (err)
-		goto out;
-	err = index_enqueues(&s);
-	if (err)
-		goto out;
-	err = index_calls(&s);
+	err = err ? err : index_enqueues(&s);
+	err = err ? err : index_calls(&s);
 	if (err)
 		goto out;
 	see_tasks(&s);

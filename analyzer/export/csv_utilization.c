@@ -14,9 +14,10 @@
 #define NUMBERS 600 /* bytes of these that are left for METRICS numbers */
 
 struct core {
-	struct nps_group of; /* key: device, sub: id, NPS_NONE: the mean; count 0: that no profiler made */
+	struct nps_group of; /* key: device, sub: id; NPS_NONE: the mean, as another profiler made it */
 	uint32_t device;
-	double memory_bound, values[METRICS]; /* NaN: not known */
+	const char *name;
+	double memory_bound, values[METRICS + 1]; /* NaN: not known, as the last one always is */
 };
 
 struct cores {
@@ -24,8 +25,11 @@ struct cores {
 	bool vector;
 	uint32_t metrics[METRICS]; /* texts */
 	size_t nmetrics;
-	int mte2, mac, vec; /* metrics of which memory_bound is made; -1: there is none */
+	size_t mte2, mac, vec; /* metrics of which memory_bound is made; METRICS: there is none */
 	struct nps_group_by rows; /* struct core */
+	struct nps_csv_rows *out;
+	struct core row; /* that is written next */
+	char name[32]; /* of it */
 };
 
 static bool ours(const struct cores *c, size_t row)
@@ -56,7 +60,7 @@ static int add_value(struct cores *c, size_t i)
 
 	if (!core)
 		return more ? -errno : 0;
-	for (size_t k = 0; !core->of.count && k < METRICS; k++)
+	for (size_t k = 0; !core->of.count && k <= METRICS; k++)
 		core->values[k] = NAN;
 	core->of.count++;
 	if (column < METRICS)
@@ -64,8 +68,8 @@ static int add_value(struct cores *c, size_t i)
 	return 0;
 }
 
-/* The metric whose name ends with SUFFIX, -1 if there is none. */
-static int find_metric(const struct cores *c, const char *suffix)
+/* The metric whose name ends with SUFFIX, METRICS if there is none. */
+static size_t find_metric(const struct cores *c, const char *suffix)
 {
 	for (size_t i = 0; i < c->nmetrics; i++) {
 		const char *name = nps_model__text(c->m, c->metrics[i]);
@@ -74,26 +78,7 @@ static int find_metric(const struct cores *c, const char *suffix)
 		if (len >= strlen(suffix) && !strcmp(name + len - strlen(suffix), suffix))
 			return i;
 	}
-	return -1;
-}
-
-/* --- cells --------------------------------------------------------------------------------------------- */
-
-/* The means of the cores of a device, which stand behind them, unless the profiler made them. */
-static void set_mean(const struct cores *c, struct core *mean, const struct core *first)
-{
-	for (size_t k = 0; k < c->nmetrics; k++) {
-		double sum = 0;
-		size_t known = 0;
-
-		for (const struct core *core = first; core < mean; core++) {
-			if (!isfinite(core->values[k]))
-				continue;
-			sum += core->values[k];
-			known++;
-		}
-		mean->values[k] = known ? sum / known : NPS_NAN;
-	}
+	return METRICS;
 }
 
 static double share(double part, double a, double b)
@@ -103,59 +88,52 @@ static double share(double part, double a, double b)
 	return whole > 0 ? part / whole : NAN;
 }
 
-static double value_at(const struct core *core, int metric)
+/* Writes the row of CORE, whose sub NPS_NONE is the mean of its device. */
+static void put_core(struct cores *c, const struct core *core)
 {
-	return metric < 0 ? NAN : core->values[metric];
+	c->row = *core;
+	c->row.device = (uint32_t)core->of.key;
+	c->row.memory_bound = share(core->values[c->mte2], core->values[c->mac], core->values[c->vec]);
+	c->row.name = core->of.sub == NPS_NONE ? "Average" : c->name;
+	snprintf(c->name, sizeof(c->name), "Core%u", (uint32_t)core->of.sub);
+	nps_csv_rows__put(c->out, &(struct nps_csv_row){ 0 });
 }
 
-static void set_cells(struct cores *c)
+/* Cores of a device, and their mean behind them. */
+static size_t put_cores(struct cores *c, size_t from)
 {
-	struct core *rows = c->rows.rows.data;
-	size_t first = 0;
+	const struct core *rows = c->rows.rows.data;
+	struct core average = { .of = { rows[from].of.key, NPS_NONE } };
+	size_t len = nps_group_by__len(&c->rows), end = from;
 
-	for (size_t i = 0; i < nps_group_by__len(&c->rows); i++) {
-		struct core *core = &rows[i];
-
-		if (rows[first].of.key != core->of.key)
-			first = i;
-		if (!core->of.count)
-			set_mean(c, core, &rows[first]);
-		core->device = (uint32_t)core->of.key;
-		core->memory_bound =
-			share(value_at(core, c->mte2), value_at(core, c->mac), value_at(core, c->vec));
+	while (end < len && rows[end].of.key == average.of.key && rows[end].of.sub != NPS_NONE)
+		put_core(c, &rows[end++]);
+	if (end < len && rows[end].of.key == average.of.key) {
+		put_core(c, &rows[end]);
+		return end + 1;
 	}
-}
+	for (size_t k = 0; k < c->nmetrics; k++) {
+		double sum = 0;
+		size_t known = 0;
 
-static int add_means(struct cores *c)
-{
-	size_t len = nps_group_by__len(&c->rows);
-
-	for (size_t i = 0; i < len; i++) {
-		const struct core *core = nps_group_by__at(&c->rows, i);
-
-		if (!nps_group_by__get(&c->rows, core->of.key, NPS_NONE))
-			return -errno;
+		for (size_t i = from; i < end; i++) {
+			if (!isfinite(rows[i].values[k]))
+				continue;
+			sum += rows[i].values[k];
+			known++;
+		}
+		average.values[k] = known ? sum / known : NPS_NAN;
 	}
-	return 0;
-}
-
-/* --- columns ------------------------------------------------------------------------------------------- */
-
-static void put_core(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
-{
-	const struct cores *c = ctx;
-	const struct core *core = nps_group_by__at(&c->rows, row->at[0]);
-	char name[32];
-
-	snprintf(name, sizeof(name), "Core%u", (uint32_t)core->of.sub);
-	nps_csv__lit(csv, core->of.sub == NPS_NONE ? "Average" : name);
+	average.values[METRICS] = NAN;
+	put_core(c, &average);
+	return end;
 }
 
 #define CORE(title, format, member, ...) NPS_CSV_FIELD(title, format, struct core, member, ##__VA_ARGS__)
 
 static const struct nps_csv_column core_columns[] = {
 	CORE("Device_id", DEVICE, device, .when = NPS_CSV_B),
-	NPS_CSV_BY("Core ID", put_core),
+	CORE("Core ID", WORD, name),
 };
 
 /* Of each metric, in TITLES; names that would break the header are numbers there. */
@@ -174,7 +152,7 @@ static size_t metric_columns(const struct cores *c, struct nps_csv_column *colum
 		else
 			at += snprintf(titles + at, TITLES - at, "%zu", i) + 1;
 	}
-	if (c->mte2 >= 0)
+	if (c->mte2 < METRICS)
 		columns[n++] = (struct nps_csv_column)CORE("memory_bound", DECIMAL, memory_bound);
 	return n;
 }
@@ -189,14 +167,16 @@ static int write_cores(const struct nps_export *ex, int dirfd, struct cores *c)
 	};
 	struct nps_csv_column columns[METRICS + 1];
 	char titles[TITLES];
-	size_t ncolumns = metric_columns(c, columns, titles);
+	int err = nps_csv_rows__open(
+		&c->out, ex, dirfd, &tables[c->vector],
+		&(struct nps_csv_input){ .sources[0].structs = &c->row,
+					 .more = { columns, metric_columns(c, columns, titles) } });
 
-	return nps_csv_table__write(
-		ex, dirfd, &tables[c->vector],
-		&(struct nps_csv_input){ .sources[0] = { NULL, c->rows.rows.data, sizeof(struct core) },
-					 .len = nps_group_by__len(&c->rows),
-					 .more = { columns, ncolumns },
-					 .ctx = c });
+	if (err)
+		return err;
+	for (size_t i = 0; i < nps_group_by__len(&c->rows);)
+		i = put_cores(c, i);
+	return nps_csv_rows__close(c->out, 0);
 }
 
 static int write_utilization(const struct nps_export *ex, int dirfd, bool vector)
@@ -208,16 +188,14 @@ static int write_utilization(const struct nps_export *ex, int dirfd, bool vector
 	for (size_t i = 0; !err && i < c.m->sample_summary.t.len; i++)
 		if (ours(&c, i))
 			err = add_value(&c, i);
-	err = err ? err : add_means(&c);
 	if (err)
 		goto out;
 	nps_group_by__sort(&c.rows, nps_group__by_key);
 	c.mte2 = find_metric(&c, "mte2_ratio");
 	c.mac = find_metric(&c, "mac_ratio");
 	c.vec = find_metric(&c, "vec_ratio");
-	if (c.mac < 0 && c.vec < 0)
-		c.mte2 = -1;
-	set_cells(&c);
+	if (c.mac == METRICS && c.vec == METRICS)
+		c.mte2 = METRICS;
 	err = write_cores(ex, dirfd, &c);
 out:
 	nps_group_by__free(&c.rows);

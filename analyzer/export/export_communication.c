@@ -545,9 +545,7 @@ int nps_export__communication(const struct nps_export *ex, int dirfd)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++)
 		nps_vec__init(&e->sums.traffic[i].buckets, m->tmpfd, sizeof(struct bucket));
 	err = order(e);
-	if (err)
-		goto out;
-	err = put_file(e, dirfd, "communication.json", put_ops);
+	err = err ? err : put_file(e, dirfd, "communication.json", put_ops);
 	if (err)
 		goto out;
 	/* Even if it is empty: Insight analyses anew where it is missing beside the other. */

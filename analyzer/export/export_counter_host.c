@@ -19,13 +19,6 @@ struct used {
 	double peak, recommend; /* 0: nothing was used */
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int find_used(const struct nps_model *m, const double *samples, size_t len, struct used *used)
 {
 	struct nps_pace pace = { .model = m };
@@ -46,7 +39,7 @@ static int find_used(const struct nps_model *m, const double *samples, size_t le
 	}
 	if (err || !positive.len)
 		goto out;
-	qsort(positive.data, positive.len, sizeof(double), by_value);
+	qsort(positive.data, positive.len, sizeof(double), nps_by_double);
 	used->peak = NPS_AT(&positive, double, positive.len - 1);
 	used->recommend = NPS_AT(&positive, double, (size_t)ceil((positive.len - 1) * PERCENTILE)) / HEADROOM;
 out:

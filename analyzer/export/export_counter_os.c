@@ -35,7 +35,7 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 	struct nps_pace pace = { .model = m };
 
 	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
-		uint64_t ns = t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0;
+		uint64_t ns = nps_span(t->start[i], t->end[i]);
 		struct call *call = call_of(calls, t->gtid[i], t->name[i]);
 
 		if (!call)

@@ -237,12 +237,8 @@ int nps_export__folded(const struct nps_export *ex, int dirfd)
 	if (!f.err)
 		add_device_time(&f);
 	err = f.err;
-	if (err)
-		goto out;
-	err = write_file(&f, dirfd, "npuscope.folded", false);
-	if (err)
-		goto out;
-	err = write_file(&f, dirfd, "npuscope_device.folded", true);
+	err = err ? err : write_file(&f, dirfd, "npuscope.folded", false);
+	err = err ? err : write_file(&f, dirfd, "npuscope_device.folded", true);
 out:
 	for (size_t i = 0; i < f.threads.len; i++)
 		free(NPS_AT(&f.threads, struct thread, i).stack);

@@ -135,17 +135,10 @@ static int write_torch(struct nps_trace *t, int dirfd)
 	if (err)
 		return err;
 	err = nps_trace__torch(t);
-	if (err)
-		goto out;
-	err = name_layers(t);
-	if (err)
-		goto out;
-	err = write_items(t, UINT64_MAX);
+	err = err ? err : name_layers(t);
+	err = err ? err : write_items(t, UINT64_MAX);
 	nps_trace__close_counters(t);
-	if (err)
-		goto out;
-	err = nps_trace__torch_to_npu(t);
-out:
+	err = err ? err : nps_trace__torch_to_npu(t);
 	return close_file(t, err);
 }
 
@@ -166,8 +159,7 @@ static int write_msprof(struct nps_trace *t, int dirfd)
 		if (err)
 			return err;
 		err = name_layers(t);
-		if (!err)
-			err = write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
+		err = err ? err : write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
 		if (nps_timeline__ended(&t->timeline))
 			nps_trace__close_counters(t);
 		err = close_file(t, err);

@@ -356,9 +356,7 @@ int nps_trace__torch(struct nps_trace *t)
 	nps_trace_lanes__init(&s.collectors, t->m->tmpfd);
 	nps_vec__init(&s.stacks.rows, t->m->tmpfd, sizeof(uint32_t));
 	err = scan_threads(&s);
-	if (err)
-		goto out;
-	err = scan_stacks(&s);
+	err = err ? err : scan_stacks(&s);
 	if (err)
 		goto out;
 	operators(&s);

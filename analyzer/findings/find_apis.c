@@ -22,7 +22,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *apis)
 		api = nps_group_by__get(apis, t->name[i], t->type[i]);
 		if (!api)
 			return -errno;
-		nps_group__add(api, nps_find__ns(t->start[i], t->end[i]), i);
+		nps_group__add(api, nps_span(t->start[i], t->end[i]), i);
 	}
 	return 0;
 }

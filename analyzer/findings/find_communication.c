@@ -28,7 +28,7 @@ static int add(struct collectives *c, size_t i)
 {
 	const struct nps_comm_op_table *t = &c->m->comm_op;
 	struct nps_group *kind = nps_group_by__get(&c->kinds, t->type[i], t->group[i]);
-	uint64_t ns = nps_find__ns(t->start[i], t->end[i]);
+	uint64_t ns = nps_span(t->start[i], t->end[i]);
 
 	if (!kind)
 		return -errno;

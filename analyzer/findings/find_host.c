@@ -61,7 +61,7 @@ static int collect_calls(const struct nps_model *m, struct nps_group_by *totals)
 	for (size_t i = 0; !err && i < m->osrt.t.len; i++) {
 		nps_pace__step(&pace);
 		err = add(totals, m->osrt.name[i], m->osrt.gtid[i] & UINT32_MAX, m->osrt.start[i],
-			  nps_find__ns(m->osrt.start[i], m->osrt.end[i]));
+			  nps_span(m->osrt.start[i], m->osrt.end[i]));
 	}
 	return err ? err : collect_sums(m, totals);
 }

@@ -65,7 +65,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *sums)
 		nps_host_breakdown__parts(m, i, ns);
 		sum->comm = t->comm[i];
 		sum->windows++;
-		sum->length = nps_add_sat(sum->length, nps_find__ns(t->start[i], t->end[i]));
+		sum->length = nps_add_sat(sum->length, nps_span(t->start[i], t->end[i]));
 		sum->interrupts |= t->interrupts[i] != NPS_NULL;
 		for (int part = 0; part < NPS_HOST_PARTS; part++) {
 			sum->ns[part] = nps_add_sat(sum->ns[part], ns[part]);

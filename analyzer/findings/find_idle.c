@@ -104,7 +104,7 @@ static void add_work(struct idle *idle, const struct work *w)
 	if (!w->kernel)
 		return;
 	d->kernels++;
-	d->kernel_ns += nps_find__ns(w->start, w->end);
+	d->kernel_ns += nps_span(w->start, w->end);
 	if (!w->submit)
 		return;
 	if (!d->submissions++)

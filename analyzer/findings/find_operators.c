@@ -56,7 +56,7 @@ static bool measured(const struct nps_model *m, size_t i)
 
 static uint64_t duration(const struct nps_model *m, size_t i)
 {
-	return nps_find__ns(m->task.start[m->compute.task[i]], m->task.end[m->compute.task[i]]);
+	return nps_span(m->task.start[m->compute.task[i]], m->task.end[m->compute.task[i]]);
 }
 
 static int add_total(struct operators *o, size_t i)
@@ -181,13 +181,6 @@ static const char *type_text(const struct operators *o, const struct hot *op)
 	return nps_model__text_or_na(o->m, (uint32_t)op->sum.key);
 }
 
-static const char *shapes_of_worst(const struct nps_model *m, const struct hot *op)
-{
-	uint32_t text = m->compute.input_shapes[op->worst];
-
-	return text == NPS_NONE ? NULL : nps_model__text(m, text);
-}
-
 #define WORST(column) m->m->task.column[m->m->compute.task[r->worst]]
 
 #define OPERATOR_COLUMNS(C)                                                                                  \
@@ -210,7 +203,8 @@ static const char *shapes_of_worst(const struct nps_model *m, const struct hot *
 	C("slowest.stream", COUNT, NULL, WORST(stream))                                                      \
 	C("slowest.start_us", TIME, "slowest at, ms", WORST(start))                                          \
 	C("slowest.end_us", TIME, NULL, WORST(end))                                                          \
-	C("slowest.input_shapes", TEXT, NULL, shapes_of_worst(m->m, r), .optional = true)
+	C("slowest.input_shapes", TEXT, NULL,                                                                \
+	  nps_model__text_or_null(m->m, m->m->compute.input_shapes[r->worst]), .optional = true)
 
 NPS_FIND_TABLE(table, "operators.rows", "operators, by time on the device, us", struct operators, struct hot,
 	       OPERATOR_COLUMNS)
@@ -256,9 +250,7 @@ static int operators_find(struct nps_find *find)
 
 	nps_group_by__init(&o.totals, o.m, sizeof(struct nps_group));
 	err = total_up(&o);
-	if (err)
-		goto out;
-	err = choose(&o);
+	err = err ? err : choose(&o);
 	if (err)
 		goto out;
 	for (size_t i = 0; i < o.m->compute.t.len; i++) {

@@ -31,13 +31,6 @@ struct summary {
 	double lost; /* by them */
 };
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int by_total(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -112,7 +105,7 @@ static int medians(const struct nps_model *m, struct summary *s)
 			fill(m, s, &row, i);
 			values[i] = part == PARTS ? row.total : row.parts[part];
 		}
-		qsort(values, s->n, sizeof(*values), by_double);
+		qsort(values, s->n, sizeof(*values), nps_by_double);
 		if (part < PARTS) {
 			s->parts[part] = quantile(values, s->n, 0.5);
 			continue;
@@ -275,9 +268,7 @@ static int steps_find(struct nps_find *find)
 		goto out;
 	collect(m, s);
 	err = medians(m, s);
-	if (err)
-		goto out;
-	err = report(find, s);
+	err = err ? err : report(find, s);
 out:
 	nps_map__free(&s->steps);
 	free(s);

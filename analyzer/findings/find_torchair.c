@@ -266,14 +266,9 @@ static const char *reason(const struct nps_tah_call *c)
 				   : "no ExecuteGraph or RunGraph is in the call";
 }
 
-static const char *text_or_null(const struct nps_model *m, uint32_t text)
-{
-	return text == NPS_NONE ? NULL : nps_model__text(m, text);
-}
-
 static const char *const since[] = { "module entry", "previous call", "step start", "unknown" };
 
-#define SPAN(from, to) us_or_null((to), nps_find__ns((from), (to)))
+#define SPAN(from, to) us_or_null((to), nps_span((from), (to)))
 
 #define CALL_COLUMNS(C)                                                                                      \
 	C("start_us", TIME, "at, ms", r->start)                                                              \
@@ -285,16 +280,16 @@ static const char *const since[] = { "module entry", "previous call", "step star
 	C("torchair_python_us", US, "TorchAir Python", part_us(r, NPS_TAH_PYTHON))                           \
 	C("torchair_cpp_us", US, "TorchAir C++", part_us(r, NPS_TAH_CPP))                                    \
 	C("ge_us", US, "GE", part_us(r, NPS_TAH_GE))                                                         \
-	C("call_us", NS, "call", nps_find__ns(r->start, r->end))                                             \
+	C("call_us", NS, "call", nps_span(r->start, r->end))                                                 \
 	C("before_execute_us", US, NULL, SPAN(r->start, r->execute))                                         \
 	C("frontend_from", TEXT, "from", since[r->since], .print = 5)                                        \
-	C("execute_us", US, NULL, us_or_null(r->execute, nps_find__ns(r->execute, r->execute_end)))          \
+	C("execute_us", US, NULL, us_or_null(r->execute, nps_span(r->execute, r->execute_end)))              \
 	C("execute_to_first_launch_us", US, NULL, SPAN(r->execute, r->first_launch))                         \
 	C("execute_to_first_kernel_us", US, NULL, SPAN(r->execute, r->first_kernel))                         \
 	C("device_us", US, NULL, us_or_null(r->first_kernel, r->device_ns))                                  \
 	C("crosses_step", BOOL, NULL, r->crosses_step)                                                       \
 	C("inputs", COUNT, NULL, r->inputs == NPS_NONE ? NPS_NAN : r->inputs, .optional = true)              \
-	C("mode", TEXT, "mode", text_or_null(m, r->mode), .optional = true)                                  \
+	C("mode", TEXT, "mode", nps_model__text_or_null(m, r->mode), .optional = true)                       \
 	C("reason", TEXT, NULL, reason(r), .optional = true)
 
 NPS_FIND_TABLE(calls, "torchair.rows", "TorchAir calls, by time, us", struct nps_model, struct nps_tah_call,
@@ -350,7 +345,7 @@ struct graph_row {
 
 static uint64_t frontend_rest(const struct nps_tah_graph *g)
 {
-	return nps_find__ns(g->cache + g->guards + g->region, g->parts[NPS_TAH_FRONTEND].all.total);
+	return nps_span(g->cache + g->guards + g->region, g->parts[NPS_TAH_FRONTEND].all.total);
 }
 
 static double share_of_steps(const struct nps_tah_graph *g, enum nps_tah_part part)
@@ -376,7 +371,7 @@ static double share_of_steps(const struct nps_tah_graph *g, enum nps_tah_part pa
 	C("cold", COUNT, "cold", r->g->cold)                                                                 \
 	C("without_run", COUNT, NULL, r->g->without_run)                                                     \
 	C("without_execute", COUNT, NULL, r->g->without_execute)                                             \
-	C("mode", TEXT, "mode", text_or_null(m, r->g->mode), .optional = true)                               \
+	C("mode", TEXT, "mode", nps_model__text_or_null(m, r->g->mode), .optional = true)                    \
 	C("call.count", COUNT, NULL, r->g->whole.count)                                                      \
 	C("call.total_us", NS, NULL, r->g->whole.total)                                                      \
 	C("call.mean_us", US, "call", nps_histogram__mean_us(&r->g->whole), .print = 9)                      \

@@ -81,12 +81,6 @@ int nps_find__add(struct nps_find *find, const char *id, double share, struct cJ
 		  struct cJSON *where, const char *advice, const char *title, ...)
 	__attribute__((format(printf, 7, 8)));
 
-/* END - START; nothing if a database says that it ended before it began. */
-static inline uint64_t nps_find__ns(uint64_t start, uint64_t end)
-{
-	return end > start ? end - start : 0;
-}
-
 /* What US of one device, or of a thread, are of the capture's time; of US that were added up over all devices the mean. */
 static inline double nps_find__share(const struct nps_find *find, double us)
 {

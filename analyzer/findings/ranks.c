@@ -180,7 +180,7 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 	rank->pid = m->pid;
 	rank->host = nps_strings__addz(&r->strings, nps_model__text(m, m->host_uid));
 	rank->label = add_label(r, rank);
-	rank->span = m->end > m->start ? m->end - m->start : 0;
+	rank->span = nps_span(m->start, m->end);
 	err = rank->name == NPS_NONE || rank->host == NPS_NONE || rank->label == NPS_NONE
 		      ? -ENOMEM
 		      : add_ops(r, rank, m);
@@ -209,13 +209,6 @@ static int by_place(const void *a, const void *b)
 	if (x->group != y->group)
 		return x->group > y->group ? 1 : -1;
 	return (x->place > y->place) - (x->place < y->place);
-}
-
-static int by_i64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static const struct nps_collective *op_of(const struct rank *rank, uint64_t key)
@@ -377,7 +370,7 @@ static int compare_clocks(struct nps_ranks *r)
 			a += x->key <= y->key;
 			b += y->key <= x->key;
 		}
-		qsort(apart, n, sizeof(*apart), by_i64);
+		qsort(apart, n, sizeof(*apart), nps_by_i64);
 		judge_clock(rank, apart, n);
 		free(apart);
 	}

@@ -81,12 +81,8 @@ int nps_table__order(struct nps_table *table, size_t time)
 	}
 	nps_vec__init(&order, table->dirfd, sizeof(uint64_t));
 	err = sort_rows(table, nps_table__cells(table, time), &order);
-	if (err)
-		goto out;
-	err = nps_table__init(sorted, table->columns, table->ncolumns, table->dirfd);
-	if (err)
-		goto out;
-	err = nps_table__resize(sorted, table->len);
+	err = err ? err : nps_table__init(sorted, table->columns, table->ncolumns, table->dirfd);
+	err = err ? err : nps_table__resize(sorted, table->len);
 	if (err)
 		goto out_table;
 	for (size_t i = 0; i < table->ncolumns; i++)
@@ -97,7 +93,6 @@ int nps_table__order(struct nps_table *table, size_t time)
 	memcpy(sorted, old, bytes);
 out_table:
 	nps_table__free(sorted);
-out:
 	nps_vec__free(&order);
 	free(sorted);
 	free(old);

@@ -384,13 +384,8 @@ int nps_framework__memory(struct nps_framework *fw)
 	nps_vec__init(&s.open, fw->model->tmpfd, 1);
 	nps_fw_owner__init(&s.owner, fw->model, fw->first_op, fw->end_ops);
 	err = texts(&s);
-	if (err)
-		goto out;
-	err = read_events(&s);
-	if (err)
-		goto out;
-	err = walk(&s);
-out:
+	err = err ? err : read_events(&s);
+	err = err ? err : walk(&s);
 	nps_model__lost(fw->model, s.forgotten,
 			"allocations of FRAMEWORK/torch.memory_usage that were not followed");
 	nps_fw_owner__free(&s.owner);

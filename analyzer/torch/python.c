@@ -331,13 +331,8 @@ int nps_framework__python(struct nps_framework *fw)
 	nps_vec__init(&p.threads, tmpfd, sizeof(struct thread));
 	nps_vec__init(&p.calls, tmpfd, sizeof(struct call));
 	err = read_names(&p);
-	if (err)
-		goto out;
-	err = read_events(&p);
-	if (err)
-		goto out;
-	err = replay(&p);
-out:
+	err = err ? err : read_events(&p);
+	err = err ? err : replay(&p);
 	nps_model__lost(fw->model, p.surplus, "names of Python functions beyond the first %lu", NAMES);
 	nps_model__lost(fw->model, p.nameless, "calls of Python functions without a name");
 	nps_model__lost(fw->model, p.unpaired, "returns of Python functions without a call");
