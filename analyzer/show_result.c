@@ -4,7 +4,7 @@
 #include "findings/ranks.h"
 #include "show.h"
 
-static const struct nps_question *const sections[] = {
+static const struct nps_find_question *const sections[] = {
 #define SECTION(name) [NPS_SHOW_INDEX_##name] = &nps_question_##name,
 	NPS_SHOW_SECTIONS(SECTION)
 #undef SECTION

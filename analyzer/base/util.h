@@ -59,7 +59,7 @@ static inline uint64_t nps_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* END - START; nothing if a database says that it ended before it began. */
+/* END - START; 0 if it ends before it starts: times of an input are not trusted. */
 static inline uint64_t nps_span(uint64_t start, uint64_t end)
 {
 	return end > start ? end - start : 0;

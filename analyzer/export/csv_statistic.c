@@ -131,9 +131,9 @@ static int write_totals(struct nps_group_by *groups, const struct nps_export *ex
 }
 
 /* Adds the N rows of a table by ADD_ROW, and writes their groups. */
-static int statistic(const struct nps_export *ex, int dirfd, size_t n,
-		     int (*add_row)(struct nps_group_by *groups, const struct nps_export *ex, size_t i),
-		     int (*write)(struct nps_group_by *groups, const struct nps_export *ex, int dirfd))
+static int write_statistic(const struct nps_export *ex, int dirfd, size_t n,
+			   int (*add_row)(struct nps_group_by *groups, const struct nps_export *ex, size_t i),
+			   int (*write)(struct nps_group_by *groups, const struct nps_export *ex, int dirfd))
 {
 	struct nps_pace pace = { .model = ex->model };
 	struct nps_group_by groups;
@@ -147,7 +147,7 @@ static int statistic(const struct nps_export *ex, int dirfd, size_t n,
 	return err;
 }
 
-static int add_kernel(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
+static int add_kernel_group(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
 {
 	const struct nps_model *m = ex->model;
 	uint32_t task = m->compute.task[i];
@@ -163,10 +163,10 @@ static int write_kernels(struct nps_group_by *groups, const struct nps_export *e
 
 int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 {
-	return statistic(ex, dirfd, ex->model->compute.t.len, add_kernel, write_kernels);
+	return write_statistic(ex, dirfd, ex->model->compute.t.len, add_kernel_group, write_kernels);
 }
 
-static int add_collective(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
+static int add_collective_group(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
 {
 	const struct nps_comm_op_table *t = &ex->model->comm_op;
 
@@ -182,7 +182,7 @@ static int write_collectives(struct nps_group_by *groups, const struct nps_expor
 
 int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 {
-	return statistic(ex, dirfd, ex->model->comm_op.t.len, add_collective, write_collectives);
+	return write_statistic(ex, dirfd, ex->model->comm_op.t.len, add_collective_group, write_collectives);
 }
 
 static const char *level_name(const struct nps_export *ex, uint32_t type)
@@ -238,7 +238,7 @@ static int write_apis(struct nps_group_by *groups, const struct nps_export *ex, 
 	return nps_csv_table__write_structs(ex, dirfd, &table, &groups->rows);
 }
 
-static int add_api(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
+static int add_api_group(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
 {
 	const struct nps_api_table *t = &ex->model->api;
 
@@ -249,5 +249,5 @@ static int add_api(struct nps_group_by *groups, const struct nps_export *ex, siz
 
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)
 {
-	return statistic(ex, dirfd, ex->model->api.t.len, add_api, write_apis);
+	return write_statistic(ex, dirfd, ex->model->api.t.len, add_api_group, write_apis);
 }

@@ -204,7 +204,7 @@ static void put_all_means(struct counter_file *w)
 #define TASKS NPS_CSV_IF(3)
 #define METRICS NPS_CSV_IF(4)
 
-static void put_id(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+static void put_group_id(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
 	const struct counter_row *r = ctx;
 
@@ -216,11 +216,16 @@ static void put_id(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row
 }
 
 static const struct nps_csv_column row_columns[] = {
-	ROW("Device_id", DEVICE, device, .when = NPS_CSV_B), ROW("Mode", WORD, name, .when = NAMED),
-	NPS_CSV_BY("Task", put_id, .when = TASKS),	     NPS_CSV_BY("Metric", put_id, .when = METRICS),
-	ROW("Max", DECIMAL, most, .when = STATISTIC),	     ROW("Min", DECIMAL, least, .when = STATISTIC),
-	ROW("Average", DECIMAL, mean, .when = STATISTIC),    ROW("Min", DECIMAL, least, .when = RANGES),
-	ROW("Max", DECIMAL, most, .when = RANGES),	     ROW("Avg", DECIMAL, mean, .when = RANGES),
+	ROW("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	ROW("Mode", WORD, name, .when = NAMED),
+	NPS_CSV_BY("Task", put_group_id, .when = TASKS),
+	NPS_CSV_BY("Metric", put_group_id, .when = METRICS),
+	ROW("Max", DECIMAL, most, .when = STATISTIC),
+	ROW("Min", DECIMAL, least, .when = STATISTIC),
+	ROW("Average", DECIMAL, mean, .when = STATISTIC),
+	ROW("Min", DECIMAL, least, .when = RANGES),
+	ROW("Max", DECIMAL, most, .when = RANGES),
+	ROW("Avg", DECIMAL, mean, .when = RANGES),
 };
 
 static unsigned int conditions(const struct nps_counter_table *table)

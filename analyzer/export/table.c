@@ -135,7 +135,7 @@ static inline double quotient(const struct cell *c, const char *at)
 	return (c->kind == NPS_COLUMN_i64 ? (double)(int64_t)integral : (double)integral) / c->per;
 }
 
-static void put_sum(struct nps_csv *csv, double value)
+static void put_float_sum(struct nps_csv *csv, double value)
 {
 	if (csv->ex->generation == NPS_GENERATION_A || value < 0)
 		nps_csv__repr(csv, value);
@@ -159,7 +159,7 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 		nps_csv__repr(csv, value);
 		break;
 	case NPS_CSV_SUM:
-		put_sum(csv, value);
+		put_float_sum(csv, value);
 		break;
 	case NPS_CSV_COUNT:
 		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
@@ -170,7 +170,7 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 		else if (format == NPS_CSV_REPR_INT_0)
 			nps_csv__repr(csv, value);
 		else if (format == NPS_CSV_SUM_INT_0)
-			put_sum(csv, value);
+			put_float_sum(csv, value);
 		else
 			nps_counter__cell(csv, value);
 	}

@@ -84,4 +84,4 @@ out:
 	return err;
 }
 
-const struct nps_question nps_question_apis = { .find = apis_find, .tables = { &table } };
+const struct nps_find_question nps_question_apis = { .find = apis_find, .tables = { &table } };

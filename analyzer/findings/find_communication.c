@@ -284,4 +284,6 @@ static void communication_show(const struct nps_view *v)
 			nps_view__number(numbers, "transit_us"));
 }
 
-const struct nps_question nps_question_communication = { communication_find, { &table }, communication_show };
+const struct nps_find_question nps_question_communication = { communication_find,
+							      { &table },
+							      communication_show };

@@ -242,4 +242,4 @@ static int host_find(struct nps_find *find)
 	return err ? err : locks_find(find);
 }
 
-const struct nps_question nps_question_host = { .find = host_find, .tables = { &calls, &waits } };
+const struct nps_find_question nps_question_host = { .find = host_find, .tables = { &calls, &waits } };

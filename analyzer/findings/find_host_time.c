@@ -180,4 +180,4 @@ out:
 	return err;
 }
 
-const struct nps_question nps_question_host_time = { .find = host_time_find, .tables = { &table } };
+const struct nps_find_question nps_question_host_time = { .find = host_time_find, .tables = { &table } };

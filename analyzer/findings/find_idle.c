@@ -435,4 +435,4 @@ static int idle_find(struct nps_find *find)
 }
 
 const struct nps_find_table *const nps_find_devices = &devices;
-const struct nps_question nps_question_idle = { .find = idle_find, .tables = { &gaps } };
+const struct nps_find_question nps_question_idle = { .find = idle_find, .tables = { &gaps } };

@@ -90,4 +90,4 @@ static int memory_find(struct nps_find *find)
 	return err;
 }
 
-const struct nps_question nps_question_memory = { .find = memory_find, .tables = { &table } };
+const struct nps_find_question nps_question_memory = { .find = memory_find, .tables = { &table } };

@@ -171,7 +171,7 @@ static const char *why(const struct hot *op)
 					  : "varies although its shapes explain little of it";
 }
 
-static double share_of(const struct operators *o, const struct hot *op)
+static double device_share(const struct operators *o, const struct hot *op)
 {
 	return o->all ? (double)op->sum.total / o->all : 0;
 }
@@ -186,7 +186,7 @@ static const char *type_text(const struct operators *o, const struct hot *op)
 #define OPERATOR_COLUMNS(C)                                                                                  \
 	C("count", COUNT, "count", r->sum.count)                                                             \
 	C("total_us", NS, "total", r->sum.total)                                                             \
-	C("share_of_device_time", SHARE, "share", share_of(m, r))                                            \
+	C("share_of_device_time", SHARE, "share", device_share(m, r))                                        \
 	C("mean_us", US, "mean", r->sum.total / 1e3 / r->sum.count)                                          \
 	C("p50_us", NS, "p50", nps_histogram__quantile(&r->time, 0.5))                                       \
 	C("p99_us", NS, "p99", nps_histogram__quantile(&r->time, 0.99))                                      \
@@ -223,7 +223,7 @@ static int slow_operator(struct nps_find *find, const struct operators *o, const
 			     "kernel_details with the others",
 			     "%s takes %.1f %% of the kernels' time in %llu calls and %s; the slowest "
 			     "takes %.1f us",
-			     type_text(o, op), 100 * share_of(o, op), (unsigned long long)op->sum.count,
+			     type_text(o, op), 100 * device_share(o, op), (unsigned long long)op->sum.count,
 			     why(op), op->worst_ns / 1e3);
 }
 
@@ -237,7 +237,7 @@ static int report(struct nps_find *find, const struct operators *o)
 	nps_find__number(section, "total_us", nps_group_by__len(&o->totals) ? o->all / 1e3 : NPS_NAN);
 	nps_find__rows(find->document, &table, o, o->top, o->ntop, sizeof(o->top[0]));
 	for (size_t i = 0; !err && i < NPS_MIN(o->ntop, 5UL); i++)
-		if (share_of(o, &o->top[i]) >= 0.1)
+		if (device_share(o, &o->top[i]) >= 0.1)
 			err = slow_operator(find, o, &o->top[i]);
 	return err;
 }
@@ -273,4 +273,4 @@ static void operators_show(const struct nps_view *v)
 	nps_view__unmeasured(v, &table, "operators.tasks_left_out", "kernels");
 }
 
-const struct nps_question nps_question_operators = { operators_find, { &table }, operators_show };
+const struct nps_find_question nps_question_operators = { operators_find, { &table }, operators_show };

@@ -17,7 +17,7 @@ static uint64_t torch_ops(const struct nps_model *m)
 }
 
 /* Those that were summed up, too; a page fault is none. */
-static double system_calls(const struct nps_model *m)
+static double count_system_calls(const struct nps_model *m)
 {
 	struct nps_pace pace = { .model = m };
 	double n = 0;
@@ -40,7 +40,7 @@ static double system_calls(const struct nps_model *m)
 	C("collectives", COUNT, "collectives", m->comm_op.t.len)                                             \
 	C("cann_calls", COUNT, "CANN calls", m->api.t.len)                                                   \
 	C("torch_operators", COUNT, "torch operators", torch_ops(m))                                         \
-	C("system_calls", COUNT, "system calls", system_calls(m))                                            \
+	C("system_calls", COUNT, "system calls", count_system_calls(m))                                      \
 	C("steps", COUNT, "steps", m->step.t.len, .print = 1)                                                \
 	C("stacks", COUNT, NULL, m->stacks ? m->stacks : NPS_NAN, .optional = true)                          \
 	C("whole_stacks", COUNT, NULL, m->stacks ? m->whole_stacks : NPS_NAN, .optional = true)
@@ -127,4 +127,4 @@ static void overview_show(const struct nps_view *v)
 	nps_view__table(v, nps_find_devices);
 }
 
-const struct nps_question nps_question_overview = { .find = overview_find, .show = overview_show };
+const struct nps_find_question nps_question_overview = { .find = overview_find, .show = overview_show };

@@ -275,4 +275,4 @@ out:
 	return err;
 }
 
-const struct nps_question nps_question_steps = { .find = steps_find, .tables = { &table } };
+const struct nps_find_question nps_question_steps = { .find = steps_find, .tables = { &table } };

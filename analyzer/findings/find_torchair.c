@@ -258,7 +258,7 @@ static double part_us(const struct nps_tah_call *c, enum nps_tah_part part)
 }
 
 /* Why a part of it is not known, NULL: all are. */
-static const char *reason(const struct nps_tah_call *c)
+static const char *call_reason(const struct nps_tah_call *c)
 {
 	if (c->execute)
 		return c->run ? NULL : "no Run is in the call before the execution";
@@ -290,7 +290,7 @@ static const char *const since[] = { "module entry", "previous call", "step star
 	C("crosses_step", BOOL, NULL, r->crosses_step)                                                       \
 	C("inputs", COUNT, NULL, r->inputs == NPS_NONE ? NPS_NAN : r->inputs, .optional = true)              \
 	C("mode", TEXT, "mode", nps_model__text_or_null(m, r->mode), .optional = true)                       \
-	C("reason", TEXT, NULL, reason(r), .optional = true)
+	C("reason", TEXT, NULL, call_reason(r), .optional = true)
 
 NPS_FIND_TABLE(calls, "torchair.rows", "TorchAir calls, by time, us", struct nps_model, struct nps_tah_call,
 	       CALL_COLUMNS)
@@ -503,7 +503,7 @@ static int report(struct nps_find *find, const struct nps_tah *tah)
 }
 
 /* Most jobs have no such graphs, and nothing is walked for them. */
-static int analyse(struct feed *f)
+static int feed_graphs(struct feed *f)
 {
 	bool any = false;
 	int err = any_calls(f, &any);
@@ -524,7 +524,7 @@ static int torchair_find(struct nps_find *find)
 
 	nps_ext_sort__init(&f.spans, f.m->tmpfd, sizeof(struct row));
 	err = nps_tah__init(&f.tah, f.m->tmpfd);
-	err = err ? err : analyse(&f);
+	err = err ? err : feed_graphs(&f);
 	if (err || !f.tah.ended)
 		goto out;
 	err = report(find, &f.tah);
@@ -555,4 +555,4 @@ static void torchair_show(const struct nps_view *v)
 	nps_view__table(v, &calls);
 }
 
-const struct nps_question nps_question_torchair = { .find = torchair_find, .show = torchair_show };
+const struct nps_find_question nps_question_torchair = { .find = torchair_find, .show = torchair_show };

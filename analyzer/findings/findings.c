@@ -97,7 +97,7 @@ static unsigned int count_devices(const struct nps_model *m)
 
 cJSON *nps_findings__make(const struct nps_model *model)
 {
-	static const struct nps_question *const sections[] = {
+	static const struct nps_find_question *const sections[] = {
 		&nps_question_steps, &nps_question_idle,	  &nps_question_operators,
 		&nps_question_apis,  &nps_question_communication, &nps_question_memory,
 		&nps_question_host,  &nps_question_torchair,	  &nps_question_host_time,
@@ -162,9 +162,9 @@ static void findings_show(const struct nps_view *v)
 	}
 }
 
-const struct nps_question nps_question_findings = { .show = findings_show };
+const struct nps_find_question nps_question_findings = { .show = findings_show };
 
-void nps_question__show(const struct nps_question *question, const struct nps_view *v)
+void nps_question__show(const struct nps_find_question *question, const struct nps_view *v)
 {
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(question->tables) && question->tables[i]; i++)
 		nps_view__table(v, question->tables[i]);

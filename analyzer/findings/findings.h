@@ -57,18 +57,18 @@ struct nps_find {
 };
 
 /* A question: its section of the document, and what `show` prints of it. */
-struct nps_question {
+struct nps_find_question {
 	int (*find)(struct nps_find *find);
 	const struct nps_find_table *tables[2]; /* NULL: none, or no more */
 	void (*show)(const struct nps_view *view); /* what follows them; may be NULL */
 };
 
-extern const struct nps_question nps_question_overview, nps_question_findings, nps_question_steps,
+extern const struct nps_find_question nps_question_overview, nps_question_findings, nps_question_steps,
 	nps_question_operators, nps_question_apis, nps_question_communication, nps_question_memory,
 	nps_question_idle, nps_question_host, nps_question_host_time, nps_question_torchair;
 
 /* Prints what QUESTION has found. */
-void nps_question__show(const struct nps_question *question, const struct nps_view *view);
+void nps_question__show(const struct nps_find_question *question, const struct nps_view *view);
 
 /* The devices of the section `idle`, which the overview prints. */
 extern const struct nps_find_table *const nps_find_devices;

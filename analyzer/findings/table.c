@@ -52,7 +52,7 @@ static void add_member(cJSON *object, const char *name, enum nps_find_unit unit,
 	}
 }
 
-static bool is_known(enum nps_find_unit unit, const union nps_find_cell *cell)
+static bool cell_known(enum nps_find_unit unit, const union nps_find_cell *cell)
 {
 	if (unit == NPS_FIND_TEXT)
 		return cell->text;
@@ -88,7 +88,7 @@ void nps_find__members(cJSON *object, const struct nps_find_table *table, const 
 		const char *key = c->key;
 		cJSON *to;
 
-		if (c->optional && !is_known(c->unit, &cells[i]))
+		if (c->optional && !cell_known(c->unit, &cells[i]))
 			continue;
 		to = object_of(object, &key);
 		if (to)

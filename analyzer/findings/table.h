@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows of the document as data. A column is one line: the member of the row's JSON object, its unit, the title under which `show`
- * prints it (NULL: not at all) and its value, an expression of the row R and of what all rows have in common, M:
+ * Rows of the document as data. A column is one line: the member of the row's JSON object, its unit, the title
+ * in the table that `show` prints (NULL: it is not printed) and its value, an expression of the row R and of what
+ * all rows have in common, M:
  *
  *	#define API_COLUMNS(C)                                              \
  *		C("name", TEXT, "name", nps_model__text(m, r->key))         \
  *		C("total_us", NS, "total", r->total)
- *	NPS_FIND_TABLE(table, "apis.rows", "CANN calls, by time, us", struct nps_model, struct nps_group, API_COLUMNS)
+ *	NPS_FIND_TABLE(table, "apis.rows", "CANN calls, us", struct nps_model, struct nps_group, API_COLUMNS)
  *
  * Names with dots are of members of objects within: "slowest.start_us".
  */
@@ -40,7 +41,7 @@ struct nps_find_column {
 	enum nps_find_unit unit;
 	const char *title;
 	bool optional; /* there is no such member if it is NaN, NULL, or NPS_FIND_NEVER */
-	uint8_t print; /* position among the printed columns, from 1; 0: as in the object, where those leave room */
+	uint8_t print; /* position among the printed columns, from 1; 0: the next that is free */
 };
 
 union nps_find_cell {
@@ -96,7 +97,7 @@ void nps_find__members(struct cJSON *object, const struct nps_find_table *table,
 /* An object of them alone, which the caller frees. NULL: no memory. */
 struct cJSON *nps_find__object(const struct nps_find_table *table, const void *common, const void *row);
 
-/* Makes the array of TABLE in DOCUMENT, of N rows that lie SIZE bytes apart; all they may lack is memory. Returns it. */
+/* Makes the array of TABLE in DOCUMENT, of N rows that lie SIZE bytes apart. Returns it; NULL: no memory. */
 struct cJSON *nps_find__rows(struct cJSON *document, const struct nps_find_table *table, const void *common,
 			     const void *rows, size_t n, size_t size);
 
@@ -119,8 +120,8 @@ double nps_view__number(const struct cJSON *object, const char *key);
 const char *nps_view__text(const struct cJSON *object, const char *key);
 
 /*
- * Prints the first rows of TABLE, unless there are none, columns as wide as their cells. Columns without any cell are left out.
- * Texts have their control characters replaced.
+ * Prints the first rows of TABLE, unless there are none, columns as wide as their cells. Columns without cells
+ * are left out. Texts have their control characters replaced.
  */
 void nps_view__table(const struct nps_view *view, const struct nps_find_table *table);
 

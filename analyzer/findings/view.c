@@ -9,7 +9,7 @@
 #define WIDEST 64 /* characters of a text's column */
 #define CELL 512 /* bytes of a cell */
 
-/* At most WIDEST characters of TEXT; the end of a longer one is what tells it from others. */
+/* At most WIDEST characters of TEXT; a longer one keeps its end, which differs from text to text. */
 static void text_cell(const char *text, char out[CELL])
 {
 	size_t len = strlen(text), n = 0, at = 0, chars = 0, skip_from = 0, skip_to = 0;
@@ -58,7 +58,7 @@ static const cJSON *member(const cJSON *row, const char *path)
 }
 
 /* The number of an item, which may be written as digits. */
-static double number(const cJSON *item)
+static double item_number(const cJSON *item)
 {
 	double value;
 
@@ -86,10 +86,11 @@ static void number_cell(double value, enum nps_find_unit unit, double start_us, 
 		snprintf(out, CELL, "%.*f", unit <= NPS_FIND_COUNT ? 0 : 3, value);
 }
 
-static void cell(const cJSON *row, const struct nps_find_column *column, double start_us, char out[CELL])
+static void column_cell(const cJSON *row, const struct nps_find_column *column, double start_us,
+			char out[CELL])
 {
 	const cJSON *item = member(row, column->key);
-	double value = number(item);
+	double value = item_number(item);
 
 	out[0] = 0;
 	if (cJSON_IsBool(item))
@@ -100,7 +101,7 @@ static void cell(const cJSON *row, const struct nps_find_column *column, double 
 		number_cell(value, column->unit, start_us, out);
 }
 
-static int width_of(const char *text)
+static int text_width(const char *text)
 {
 	int width = 0;
 
@@ -118,10 +119,10 @@ static void pad(FILE *out, int n)
 static void put_cell(FILE *out, const char *text, int width, bool left, bool last)
 {
 	if (!left)
-		pad(out, width - width_of(text));
+		pad(out, width - text_width(text));
 	fputs(text, out);
 	if (left && !last)
-		pad(out, width - width_of(text));
+		pad(out, width - text_width(text));
 	fputs(last ? "\n" : "  ", out);
 }
 
@@ -132,7 +133,7 @@ struct printed {
 	size_t n, last;
 };
 
-static void choose_columns(struct printed *p, const struct nps_find_table *table)
+static void printed_choose(struct printed *p, const struct nps_find_table *table)
 {
 	size_t at = 0;
 
@@ -153,7 +154,7 @@ static void choose_columns(struct printed *p, const struct nps_find_table *table
 }
 
 /* Writes a line of the title (ROW NULL) or of a row. */
-static void print_line(const struct printed *p, const struct nps_view *v, const cJSON *row)
+static void printed_line(const struct printed *p, const struct nps_view *v, const cJSON *row)
 {
 	char text[CELL];
 
@@ -163,26 +164,26 @@ static void print_line(const struct printed *p, const struct nps_view *v, const 
 		if (!p->widths[i])
 			continue;
 		if (row)
-			cell(row, c, v->start_us, text);
+			column_cell(row, c, v->start_us, text);
 		put_cell(v->out, row ? text : c->title, p->widths[i], is_text(c), i == p->last);
 	}
 }
 
 /* Widths of the columns, by the first rows. */
-static void measure_columns(struct printed *p, const struct nps_view *v, const cJSON *rows)
+static void printed_measure(struct printed *p, const struct nps_view *v, const cJSON *rows)
 {
 	const cJSON *row = rows ? rows->child : NULL;
 	char text[CELL];
 
 	for (size_t n = 0; row && n < v->top; row = row->next, n++)
 		for (size_t i = 0; i < p->n; i++) {
-			cell(row, p->columns[i], v->start_us, text);
-			p->widths[i] = NPS_MAX(p->widths[i], width_of(text));
+			column_cell(row, p->columns[i], v->start_us, text);
+			p->widths[i] = NPS_MAX(p->widths[i], text_width(text));
 		}
 	for (size_t i = 0; i < p->n; i++) {
 		if (!p->widths[i])
 			continue;
-		p->widths[i] = NPS_MAX(p->widths[i], width_of(p->columns[i]->title));
+		p->widths[i] = NPS_MAX(p->widths[i], text_width(p->columns[i]->title));
 		p->last = i;
 	}
 }
@@ -195,10 +196,10 @@ void nps_view__table(const struct nps_view *v, const struct nps_find_table *tabl
 
 	if (!all)
 		return;
-	choose_columns(&p, table);
-	measure_columns(&p, v, rows);
+	printed_choose(&p, table);
+	printed_measure(&p, v, rows);
 	fprintf(v->out, "\n%s\n", table->title);
-	print_line(&p, v, NULL);
+	printed_line(&p, v, NULL);
 	for (size_t i = 0; i < p.n; i++) {
 		for (int k = 0; k < p.widths[i]; k++)
 			putc('-', v->out);
@@ -206,7 +207,7 @@ void nps_view__table(const struct nps_view *v, const struct nps_find_table *tabl
 			fputs(i == p.last ? "\n" : "  ", v->out);
 	}
 	for (row = rows->child; row && n < v->top; row = row->next, n++)
-		print_line(&p, v, row);
+		printed_line(&p, v, row);
 	if (all > v->top)
 		fprintf(v->out, "... and %zu more\n", all - v->top);
 }
@@ -215,7 +216,7 @@ void nps_view__counts(const struct nps_view *v, const struct nps_find_table *tab
 {
 	struct printed p = { 0 };
 
-	choose_columns(&p, table);
+	printed_choose(&p, table);
 	for (size_t i = 0; i < p.n; i++) {
 		double value = nps_view__number(object, p.columns[i]->key);
 
@@ -231,7 +232,7 @@ const cJSON *nps_view__at(const struct nps_view *v, const char *path)
 
 double nps_view__number(const cJSON *object, const char *key)
 {
-	double value = number(cJSON_GetObjectItemCaseSensitive(object, key));
+	double value = item_number(cJSON_GetObjectItemCaseSensitive(object, key));
 
 	return isnan(value) ? 0 : value;
 }
@@ -247,7 +248,7 @@ void nps_view__unmeasured(const struct nps_view *v, const struct nps_find_table 
 			  const char *what)
 {
 	const cJSON *item = nps_view__at(v, count);
-	double n = number(item);
+	double n = item_number(item);
 
 	if (n > 0)
 		fprintf(v->out, "%s%.0f %s are in no total: their time on the device was not measured\n",

@@ -129,7 +129,7 @@ static bool begins_with(const struct nps_fw_text *field, const char *prefix)
 
 /* --- records --- */
 
-static int read_texts(struct ops *o, const struct nps_fw_record *record, struct op *op)
+static int read_op_texts(struct ops *o, const struct nps_fw_record *record, struct op *op)
 {
 	const struct nps_fw_text *fields = record->fields;
 	int err = text_id(o, &fields[NAME], &op->name);
@@ -167,7 +167,7 @@ static int read_op(struct ops *o, const struct nps_fw_record *record, struct op 
 	op->sequence = nps_fw_i64(p + 16);
 	op->gtid = nps_framework__gtid(o->fw, nps_fw_u64(p + 24), nps_fw_u64(p + 32));
 	op->forward = nps_fw_i64(p + 48);
-	err = read_texts(o, record, op);
+	err = read_op_texts(o, record, op);
 	return err ? err : 1;
 }
 
