@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows of the document as data. A column is one line: the member of the row's JSON object, its unit, the title
- * in the table that `show` prints (NULL: it is not printed) and its value, an expression of the row R and of what
- * all rows have in common, M:
+ * Rows of the document as data. A column is one line: the member of the row's JSON object, its unit, the
+ * title in the table that `show` prints (NULL: it is not printed) and its value, an expression of the row R
+ * and of what all rows have in common, M:
  *
  *	#define API_COLUMNS(C)                                              \
  *		C("name", TEXT, "name", nps_model__text(m, r->key))         \
@@ -120,8 +120,8 @@ double nps_view__number(const struct cJSON *object, const char *key);
 const char *nps_view__text(const struct cJSON *object, const char *key);
 
 /*
- * Prints the first rows of TABLE, unless there are none, columns as wide as their cells. Columns without cells
- * are left out. Texts have their control characters replaced.
+ * Prints the first rows of TABLE, unless there are none. Columns are as wide as their cells; those that have
+ * none are left out. Texts have their control characters replaced.
  */
 void nps_view__table(const struct nps_view *view, const struct nps_find_table *table);
 
