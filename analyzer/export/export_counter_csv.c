@@ -15,6 +15,7 @@
 #define COUNTERS 16 /* of a table that have a title, at most */
 #define NO_MINIMUM 999999.0 /* MB/s: 0xFFFFF B/us, PCIe had no transfer to measure */
 #define WRITE (1U << 31) /* of a group's id: what was written, not read */
+#define ALL_IDS 1 /* variant of rows */
 
 struct statistic {
 	double sum, least, most;
@@ -29,7 +30,7 @@ struct group {
 /* What a row shows that is no sample: of one counter, or the means of all counters for an id. */
 struct counter_row {
 	const char *name;
-	uint32_t device, id; /* id NPS_NONE: all ids */
+	uint32_t device, id;
 	double least, most, mean, means[COUNTERS];
 };
 
@@ -118,9 +119,9 @@ static int group_samples(struct counter_file *w)
 	return 0;
 }
 
-static void put_row(struct counter_file *w)
+static void put_row(struct counter_file *w, unsigned int variant)
 {
-	nps_csv_rows__put(w->rows, &(struct nps_csv_row){ 0 });
+	nps_csv_rows__put(w->rows, &(struct nps_csv_row){ .variant = variant });
 }
 
 /* A row a counter of each device. */
@@ -141,7 +142,7 @@ static void put_statistics(struct counter_file *w)
 				.most = s->most,
 				.mean = mean(s),
 			};
-			put_row(w);
+			put_row(w, 0);
 		}
 	}
 }
@@ -155,7 +156,7 @@ static void put_means(struct counter_file *w, const struct nps_group *of, const 
 	w->row.id = id;
 	for (size_t k = 0; k < w->nshown; k++)
 		w->row.means[k] = mean(&statistics[k]);
-	put_row(w);
+	put_row(w, id == NPS_NONE ? ALL_IDS : 0);
 }
 
 /* The sums of the groups from FIRST on that agree with it in device and mode. Returns the next one. */
@@ -204,22 +205,13 @@ static void put_all_means(struct counter_file *w)
 #define TASKS NPS_CSV_IF(3)
 #define METRICS NPS_CSV_IF(4)
 
-static void put_group_id(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
-{
-	const struct counter_row *r = ctx;
-
-	(void)row;
-	if (r->id == NPS_NONE)
-		nps_csv__lit(csv, "Average");
-	else
-		nps_csv__u64(csv, r->id);
-}
-
 static const struct nps_csv_column row_columns[] = {
 	ROW("Device_id", DEVICE, device, .when = NPS_CSV_B),
 	ROW("Mode", WORD, name, .when = NAMED),
-	NPS_CSV_BY("Task", put_group_id, .when = TASKS),
-	NPS_CSV_BY("Metric", put_group_id, .when = METRICS),
+	ROW("Task", NUMBER, id, .when = TASKS),
+	NPS_CSV_SAME(NULL, "Average", .variant = ALL_IDS),
+	ROW("Metric", NUMBER, id, .when = METRICS),
+	NPS_CSV_SAME(NULL, "Average", .variant = ALL_IDS),
 	ROW("Max", DECIMAL, most, .when = STATISTIC),
 	ROW("Min", DECIMAL, least, .when = STATISTIC),
 	ROW("Average", DECIMAL, mean, .when = STATISTIC),
@@ -289,8 +281,7 @@ static int write_groups(const struct nps_export *ex, int dirfd, struct counter_f
 	err = nps_csv_rows__open(&w->rows, ex, dirfd, table,
 				 &(struct nps_csv_input){ .when = conditions(w->table),
 							  .more = { w->columns, means ? w->nshown : 0 },
-							  .sources[0].structs = &w->row,
-							  .ctx = &w->row });
+							  .sources[0].structs = &w->row });
 	if (err)
 		goto out;
 	if (means)
