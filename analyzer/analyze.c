@@ -145,53 +145,64 @@ static int import(struct nps_model *model, const struct analysis *a, size_t i)
 	return -EINVAL;
 }
 
-/* One model: filled, derived, written, summed up. */
-static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *proc)
+static int export(struct nps_model *model, const struct analysis *a, size_t i, struct nps_place *place,
+		  char path[PATH_MAX])
+{
+	/* Raw data that were cleared away must not take their results with them. */
+	if (place->entries && model->start > model->end) {
+		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
+				a->input->path);
+		return -ENODATA;
+	}
+	if (a->apart)
+		return export_apart(model, a, *place,
+				    a->rows[i] == NPS_NONE ? NPS_RESULTS_HOST : NPS_RESULTS_RANKS, path);
+	return nps_job__export(model, &a->opts, place, path);
+}
+
+/* What was imported: derived, summed up, written. */
+static int evaluate(struct nps_model *model, struct analysis *a, size_t i, struct nps_summary_proc *proc)
 {
 	struct nps_place place = a->place;
+	int err = nps_job__derive(model);
+
+	if (err) {
+		nps_msg_failure("cannot analyse %s: %s: is there room in the output directory?",
+				a->input->path, strerror(-err));
+		return err;
+	}
+	nps_model__lost(model, nps_input__take_unreadable(),
+			"files or directories that cannot be read, as was reported");
+	err = nps_summary__fill(proc, model);
+	if (err)
+		return err;
+	if (a->rec && a->rows[i] == NPS_NONE) {
+		host_result_name(a->rec, place.name, sizeof(place.name));
+	} else if (a->rec) {
+		nps_summary__process(proc, a->rec, a->rows[i]);
+		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
+	}
+	err = nps_memory__failure();
+	if (err)
+		return err;
+	err = a->opts.look ? a->opts.look(a->opts.ctx, model) : 0;
+	return err || !a->opts.formats ? err : export(model, a, i, &place, proc->path);
+}
+
+static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *proc)
+{
 	struct nps_progress progress;
 	struct nps_model model;
 	int err;
 
 	nps_progress__init(&progress, a->parallel && i ? NPS_PROGRESS_NEVER : a->opts.progress);
-	err = nps_model__init(&model, place.fd, a->rec ? &a->rec->strings : NULL);
+	err = nps_model__init(&model, a->place.fd, a->rec ? &a->rec->strings : NULL);
 	if (err)
 		return err;
 	model.progress = &progress;
 	err = import(&model, a, i);
 	nps_model__cool(&model);
-	if (!err) {
-		err = nps_job__derive(&model);
-		if (err)
-			nps_msg_failure("cannot analyse %s: %s: is there room in the output directory?",
-					a->input->path, strerror(-err));
-	}
-	if (!err)
-		nps_model__lost(&model, nps_input__take_unreadable(),
-				"files or directories that cannot be read, as was reported");
-	if (!err)
-		err = nps_summary__fill(proc, &model);
-	if (!err && a->rec && a->rows[i] == NPS_NONE) {
-		host_result_name(a->rec, place.name, sizeof(place.name));
-	} else if (!err && a->rec) {
-		nps_summary__process(proc, a->rec, a->rows[i]);
-		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
-	}
-	if (!err)
-		err = nps_memory__failure();
-	if (!err && a->opts.look)
-		err = a->opts.look(a->opts.ctx, &model);
-	/* Results of raw data that were removed are not replaced by an empty result. */
-	if (!err && a->opts.formats && place.entries && model.start > model.end) {
-		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
-				a->input->path);
-		err = -ENODATA;
-	}
-	if (!err && a->opts.formats && a->apart)
-		err = export_apart(&model, a, place,
-				   a->rows[i] == NPS_NONE ? NPS_RESULTS_HOST : NPS_RESULTS_RANKS, proc->path);
-	else if (!err && a->opts.formats)
-		err = nps_job__export(&model, &a->opts, &place, proc->path);
+	err = err ? err : evaluate(&model, a, i, proc);
 	nps_progress__end(&progress);
 	nps_model__free(&model);
 	return err;
@@ -204,10 +215,8 @@ static int run(void *ctx, size_t i, FILE *out)
 	struct nps_summary_proc proc;
 	int err = a->parallel ? nps_strings__own(&a->rec->strings) : 0;
 
-	if (!err)
-		err = analyze_one(a, i, &proc);
-	if (!err && fwrite(&proc, sizeof(proc), 1, out) != 1)
-		err = -EIO;
+	err = err ? err : analyze_one(a, i, &proc);
+	err = err || fwrite(&proc, sizeof(proc), 1, out) == 1 ? err : -EIO;
 	if (err && nps_msg_failures() == failures)
 		nps_msg_cannot(a->input->path, err);
 	return err;
@@ -251,20 +260,23 @@ static int session(struct analysis *a, int dirfd)
 	err = nps_recording__load(rec, a->input->path);
 	nps_progress__end(&progress);
 	unreadable = nps_input__take_unreadable() > 0;
-	if (!err)
-		a->rows = calloc(rec->nprocs + 2, sizeof(*a->rows));
-	if (!err && !a->rows)
+	if (err)
+		goto out;
+	a->rows = calloc(rec->nprocs + 2, sizeof(*a->rows));
+	if (!a->rows) {
 		err = -ENOMEM;
-	for (uint32_t p = 0; !err && p < rec->nprocs; p++)
+		goto out;
+	}
+	for (uint32_t p = 0; p < rec->nprocs; p++)
 		if (nps_recording__has_result(rec, p))
 			a->rows[n++] = p;
-	if (!err && nps_recording__has_host_result(rec)) {
+	if (nps_recording__has_host_result(rec)) {
 		a->apart = n > 0;
 		a->rows[n++] = NPS_NONE;
 	}
 	a->parallel = n > 1 && processes(&a->opts) > 1;
-	if (!err)
-		err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
+	err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
+out:
 	nps_summary__losses(a->out, rec);
 	a->out->incomplete |= unreadable;
 	nps_summary__neighbours(a->out, rec);
@@ -476,10 +488,12 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 		}
 	}
 	err = choose_place(&a);
-	if (!err && a.opts.formats)
+	if (err)
+		goto out;
+	if (a.opts.formats)
 		nps_unfinished__begin(input->path, a.place.fd, below);
-	if (!err)
-		err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
+	err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
+out:
 	if (a.place.fd >= 0)
 		close(a.place.fd);
 	if (dirfd >= 0)

@@ -61,15 +61,17 @@ static int analyzed(void *ctx, size_t i, int err, FILE *in)
 	for (size_t p = 0; p < summary.nprocs; p++)
 		if (summary.procs[p].path[0])
 			puts(summary.procs[p].path);
-	if (!err)
-		nps_summary_print(stderr, &summary);
-	if (!err && !summary.nprocs)
+	if (err) {
+		cmd->status = nps_exit_worse(cmd->status, EXIT_FAILED);
+		goto out;
+	}
+	nps_summary_print(stderr, &summary);
+	if (!summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
 			NPS_AT(&cmd->inputs, struct nps_input, i).path);
-	cmd->done += !err;
-	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
-						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
-											  : 0);
+	cmd->done++;
+	cmd->status = nps_exit_worse(cmd->status, summary.incomplete || !summary.nprocs ? EXIT_LOSSY : 0);
+out:
 	nps_summary_free(&summary);
 	return 0;
 }

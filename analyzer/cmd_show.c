@@ -102,18 +102,20 @@ static int look(void *ctx, const struct nps_model *model)
 	if (cmd->args.json)
 		cJSON_AddStringToObject(document, "path", cmd->input->path);
 	err = nps_memory__failure();
-	if (!err)
-		err = nps_ranks__add(&cmd->ranks, model, cmd->input->path);
-	if (!err && cmd->args.json) {
+	err = err ? err : nps_ranks__add(&cmd->ranks, model, cmd->input->path);
+	if (err)
+		goto out;
+	if (cmd->args.json) {
 		cJSON_AddItemToArray(cmd->results, document);
 		return 0;
 	}
-	if (!err && cmd->args.only != NPS_SHOW_RANKS) {
-		fputs(cmd->ranks.list.len > 1 ? "\n\n" : "", stdout);
-		nps_print_text(stdout, cmd->input->path);
-		putchar('\n');
-		nps_show__result(stdout, document, cmd->args.only, cmd->args.top);
-	}
+	if (cmd->args.only == NPS_SHOW_RANKS)
+		goto out;
+	fputs(cmd->ranks.list.len > 1 ? "\n\n" : "", stdout);
+	nps_print_text(stdout, cmd->input->path);
+	putchar('\n');
+	nps_show__result(stdout, document, cmd->args.only, cmd->args.top);
+out:
 	cJSON_Delete(document);
 	return err;
 }
@@ -148,11 +150,12 @@ static int print_ranks(struct command *cmd, cJSON **ranks)
 {
 	int err = nps_ranks__compare(&cmd->ranks, ranks);
 
-	if (!err)
-		err = nps_memory__failure();
-	if (!err && *ranks && !cmd->args.json && cmd->args.only & NPS_SHOW_RANKS)
+	err = err ? err : nps_memory__failure();
+	if (err)
+		return err;
+	if (*ranks && !cmd->args.json && cmd->args.only & NPS_SHOW_RANKS)
 		nps_show__ranks(stdout, *ranks, cmd->args.top);
-	return err;
+	return 0;
 }
 
 static int print_json(struct command *cmd, cJSON *ranks)

@@ -341,8 +341,7 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 	n = list(path, &entries);
 	/* Links last: what one leads to is not searched as deep as where it is. */
 	err = search_entries(inputs, visited, path, depth, entries, n, false);
-	if (!err)
-		err = search_entries(inputs, visited, path, depth, entries, n, true);
+	err = err ? err : search_entries(inputs, visited, path, depth, entries, n, true);
 	for (int i = 0; i < n; i++)
 		free(entries[i]);
 	if (n >= 0)
@@ -396,8 +395,7 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 		return -errno;
 	nps_vec__init(&found, AT_FDCWD, sizeof(struct nps_input));
 	err = nps_inputs__leave_out_above(&visited, clean);
-	if (!err)
-		err = search(&found, &visited, clean, NPS_INPUT_DEPTH);
+	err = err ? err : search(&found, &visited, clean, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
 	for (size_t i = 0; !err && i < found.len; i++) {
 		struct nps_input *input = nps_vec__push(inputs);
@@ -408,9 +406,9 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 			err = -errno;
 	}
 	nps_vec__free(&found);
-	if (!err && inputs->len == before)
-		err = access(clean, R_OK) ? -errno : -ENOENT;
-	return err;
+	if (err || inputs->len != before)
+		return err;
+	return access(clean, R_OK) ? -errno : -ENOENT;
 }
 
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size)

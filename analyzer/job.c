@@ -7,6 +7,7 @@
 #include "derive/derive.h"
 #include "derive/host.h"
 #include "export/export.h"
+#include "export/table.h"
 #include "findings/findings.h"
 
 #include <cjson/cJSON.h>
@@ -66,16 +67,11 @@ static int trace(struct job *job)
 
 static int tables(struct job *job)
 {
-	int err = torch(job) ? nps_export__torch_csv(&job->ex, job->fds[OUTPUT])
-			     : nps_export__msprof_csv(&job->ex, job->fds[OUTPUT]);
+	nps_csv_write_fn *const writers[] = { torch(job) ? nps_export__torch_csv : nps_export__msprof_csv,
+					      nps_export__counter_csv, nps_export__host_csv,
+					      nps_export__driver_csv };
 
-	if (!err)
-		err = nps_export__counter_csv(&job->ex, job->fds[OUTPUT]);
-	if (!err)
-		err = nps_export__host_csv(&job->ex, job->fds[OUTPUT]);
-	if (!err)
-		err = nps_export__driver_csv(&job->ex, job->fds[OUTPUT]);
-	return err;
+	return nps_csv__write_each(&job->ex, job->fds[OUTPUT], writers, NPS_ARRAY_SIZE(writers));
 }
 
 static int communication(struct job *job)
@@ -214,10 +210,8 @@ static int write_all(struct job *job, int root, bool info)
 
 	nps_progress__stage_of_readers(job->ex.model->progress, "writing", rows_to_write(&job->ex), "rows");
 	err = open_places(job, root);
-	if (!err && info)
-		err = nps_export__info(&job->ex, root);
-	if (!err)
-		err = nps_threads__run(NPS_ARRAY_SIZE(writers), NPS_MIN(nps_cpus(), 4UL), write_one, job);
+	err = err ? err : info ? nps_export__info(&job->ex, root) : 0;
+	err = err ? err : nps_threads__run(NPS_ARRAY_SIZE(writers), NPS_MIN(nps_cpus(), 4UL), write_one, job);
 	close_places(job);
 	return err;
 }
@@ -227,6 +221,25 @@ static enum nps_generation generation(const struct nps_model *model, enum nps_co
 	return compat == NPS_COMPAT_AUTO ? model->generation
 	       : compat == NPS_COMPAT_A	 ? NPS_GENERATION_A
 					 : NPS_GENERATION_B;
+}
+
+/* Fills DIR, and puts it, or what is in it, where it belongs. */
+static int write_result(struct job *job, struct nps_output_dir *dir, const struct nps_place *place)
+{
+	int err;
+
+	snprintf(job->root, sizeof(job->root), "%s/%s", place->parent, dir->temp);
+	err = write_all(job, dir->fd, torch(job) && !place->entries); /* else they are there */
+	if (err)
+		goto abort;
+	err = place->input[0] && !place->entries ? note_input(place->input, dir->fd) : 0;
+	err = err ? err : nps_memory__failure();
+	if (err)
+		goto abort;
+	return place->entries ? nps_output_dir__commit_entries(dir) : nps_output_dir__commit(dir);
+abort:
+	nps_output_dir__abort(dir);
+	return err;
 }
 
 int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts,
@@ -247,19 +260,7 @@ int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts
 	errno = 0;
 	job.findings = nps_findings__make(model);
 	err = job.findings ? nps_output_dir__open(&dir, place->fd, place->name) : -(errno ? errno : ENOMEM);
-	if (!err) {
-		snprintf(job.root, sizeof(job.root), "%s/%s", place->parent, dir.temp);
-		err = write_all(&job, dir.fd, torch(&job) && !place->entries); /* else they are there */
-		if (!err && place->input[0] && !place->entries)
-			err = note_input(place->input, dir.fd);
-		if (!err)
-			err = nps_memory__failure();
-		if (err)
-			nps_output_dir__abort(&dir);
-		else
-			err = place->entries ? nps_output_dir__commit_entries(&dir)
-					     : nps_output_dir__commit(&dir);
-	}
+	err = err ? err : write_result(&job, &dir, place);
 	cJSON_Delete(job.findings);
 	if (err)
 		nps_msg_failure("cannot write %s/%s: %s: %s", place->parent,

@@ -10,29 +10,6 @@
 
 struct cJSON;
 
-enum nps_show_kind {
-	NPS_SHOW_TEXT,
-	NPS_SHOW_COUNT,
-	NPS_SHOW_US, /* a length, three decimals */
-	NPS_SHOW_NUMBER,
-	NPS_SHOW_SHARE, /* a fraction, as percent */
-	NPS_SHOW_WHEN /* a time of the trace, as ms since the start of the capture */
-};
-
-struct nps_show_column {
-	const char *title;
-	const char *path; /* of the member of a row, parts separated by dots */
-	enum nps_show_kind kind;
-};
-
-/*
- * Prints TITLE and the first TOP of ROWS (an array; NULL: nothing is printed), columns as wide as their
- * cells. Columns without any cell are left out. Control characters of texts are replaced. START_US: of the
- * capture.
- */
-void nps_show__table(FILE *out, const char *title, const struct cJSON *rows,
-		     const struct nps_show_column *columns, size_t ncolumns, size_t top, double start_us);
-
 /* Sections of one result, in the order in which they are printed. */
 #define NPS_SHOW_SECTIONS(X)                                                                                 \
 	X(overview)                                                                                          \

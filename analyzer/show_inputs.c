@@ -120,8 +120,7 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 	if (S_ISDIR(st.st_mode) && access(path, R_OK))
 		return -ENOENT; /* nps_inputs__find() reports it */
 	err = S_ISDIR(st.st_mode) ? nps_inputs__leave_out_above(&visited, path) : -ENOTDIR;
-	if (!err)
-		err = search(inputs, &visited, path, NPS_INPUT_DEPTH);
+	err = err ? err : search(inputs, &visited, path, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
 	return !err && inputs->len == before ? -ENOENT : err;
 }

@@ -30,8 +30,9 @@ static int read_family(struct nps_db_import *in, const struct nps_db_table *tabl
 
 	for (const struct nps_db_table *table = tables; !err && table->name; table++) {
 		err = nps_db_table__read(in, table);
-		if (!err && !strcmp(table->name, "TASK"))
-			err = nps_db_tasks__index(in);
+		if (err || strcmp(table->name, "TASK"))
+			continue;
+		err = nps_db_tasks__index(in);
 	}
 	return err;
 }
@@ -40,21 +41,26 @@ static int read_all(struct nps_db_import *in, const char *path)
 {
 	int err = nps_db_strings__read(in);
 
-	if (!err)
-		err = nps_db_identity__read(in, path);
+	if (err)
+		return err;
+	err = nps_db_identity__read(in, path);
 	for (const struct nps_db_table *const *family = nps_db_families; !err && *family; family++)
 		if (*family != nps_db_own_tables)
 			err = read_family(in, *family);
-	if (!err)
-		err = nps_db_task_time__read(in);
-	if (!err)
-		err = nps_db_enums__read(in);
-	if (!err)
-		err = nps_db_complete(in);
-	if (!err)
-		nps_db_strangers__count(in);
+	if (err)
+		return err;
+	err = nps_db_task_time__read(in);
+	if (err)
+		return err;
+	err = nps_db_enums__read(in);
+	if (err)
+		return err;
+	err = nps_db_complete(in);
+	if (err)
+		return err;
+	nps_db_strangers__count(in);
 	in->model->overlapped = in->model->overlap.t.len > 0;
-	return err;
+	return 0;
 }
 
 /* analysis.db beside the database: texts, no ids. It may be missing. */
@@ -94,11 +100,9 @@ static int import(struct nps_db_import *in, const char *path)
 	if (sqlite3_create_function(in->source.handle, "nps_row", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, in,
 				    row_function, NULL, NULL))
 		err = -ENOMEM;
-	if (!err)
-		err = read_all(in, path);
+	err = err ? err : read_all(in, path);
 	nps_db_source__close(&in->source);
-	if (!err)
-		err = read_analysis(in, path);
+	err = err ? err : read_analysis(in, path);
 	if (err)
 		nps_msg_cannot(path, err);
 	return err;

@@ -124,10 +124,11 @@ static int tasks(struct nps_db_import *in)
 	struct nps_pace pace = { .model = model };
 	int err = kernels(in, &t);
 
+	if (err)
+		return err;
 	for (size_t i = 0; i < model->comm_task.t.len; i++)
 		task->class[model->comm_task.task[i]] = NPS_CLASS_COMM;
-	if (!err)
-		err = copies(model);
+	err = copies(model);
 	for (size_t i = 0; !err && i < task->t.len; i++) {
 		struct met met;
 
@@ -348,17 +349,17 @@ static void process_and_level(struct nps_model *model)
 
 int nps_db_complete(struct nps_db_import *in)
 {
-	int err = tasks(in);
+	static int (*const parts[])(struct nps_db_import *) = { tasks, collectives, calls, correlations };
 
-	if (!err)
-		err = collectives(in);
-	if (!err)
-		err = calls(in);
-	if (!err)
-		err = correlations(in);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(parts); i++) {
+		int err = parts[i](in);
+
+		if (err)
+			return err;
+	}
 	operands(in->model);
 	unknown_usage(in);
 	cover_all(in->model);
 	process_and_level(in->model);
-	return err;
+	return 0;
 }

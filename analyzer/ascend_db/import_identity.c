@@ -108,9 +108,10 @@ static int map_rank(struct nps_model *model, int64_t rank, int64_t device, bool 
 		return 0;
 	if (row == model->device.t.len)
 		err = add_device(model, device, NPS_NONE, &row);
-	if (!err)
-		model->device.rank[row] = rank;
-	return err;
+	if (err)
+		return err;
+	model->device.rank[row] = rank;
+	return 0;
 }
 
 static int ranks(struct nps_db_import *in, bool without)
@@ -363,17 +364,21 @@ int nps_db_identity__read(struct nps_db_import *in, const char *path)
 	bool without = false;
 	int err = meta_data(in);
 
+	if (err)
+		return err;
 	generation(in);
 	from_name(model, path);
 	session_time(in);
 	host(in);
-	if (!err)
-		err = devices(in, &without);
-	if (!err)
-		err = ranks(in, without);
+	err = devices(in, &without);
+	if (err)
+		return err;
+	err = ranks(in, without);
+	if (err)
+		return err;
 	files_beside(in, path);
 	level(model);
 	if (!model->has_rank && model->device.t.len && model->device.id[0] >= 0)
 		model->rank = model->device.id[0];
-	return err;
+	return 0;
 }

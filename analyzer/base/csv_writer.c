@@ -71,8 +71,6 @@ static int open_file(struct nps_csv *csv, int64_t slice)
 	if (err)
 		return err;
 	csv->open = true;
-	if (csv->file.device && csv->ex->generation == NPS_GENERATION_B)
-		nps_writer__lit(&csv->w, "Device_id,");
 	nps_writer__lit(&csv->w, csv->file.header);
 	if (csv->file.crlf)
 		nps_writer__lit(&csv->w, "\r");

@@ -21,9 +21,8 @@
 
 struct nps_csv_file {
 	const char *stem; /* op_summary */
-	const char *header; /* columns after Device_id */
+	const char *header;
 	bool stamped; /* msprof's names and slices */
-	bool device; /* generation B begins the header with Device_id */
 	bool crlf;
 };
 
@@ -122,26 +121,6 @@ static inline void nps_csv__i64(struct nps_csv *csv, int64_t value)
 	nps_csv__cell(csv, at, value == NPS_NULL ? 0 : nps_put_i64(at, value));
 }
 
-/* An id, or N/A for NPS_NO_ID. */
-static inline void nps_csv__id(struct nps_csv *csv, uint32_t id)
-{
-	if (id == NPS_NO_ID)
-		nps_csv__lit(csv, "N/A");
-	else
-		nps_csv__u64(csv, id);
-}
-
-/* The leading Device_id cell, which generation A has not; NPS_NONE is the host. */
-static inline void nps_csv__device(struct nps_csv *csv, uint32_t device)
-{
-	if (csv->ex->generation == NPS_GENERATION_A)
-		return;
-	if (device == NPS_NONE)
-		nps_csv__lit(csv, "host");
-	else
-		nps_csv__u64(csv, device);
-}
-
 /* NPU:0 */
 static inline void nps_csv__npu(struct nps_csv *csv, uint32_t device)
 {
@@ -195,15 +174,6 @@ static inline void nps_csv__repr(struct nps_csv *csv, double value)
 		nps_csv__lit(csv, "N/A");
 	else
 		nps_csv__cell(csv, at, nps_put_repr(at, value));
-}
-
-/* BYTES / UNIT, which is a power of two, as a float of Python's; NPS_NULL is an empty cell. */
-static inline void nps_csv__bytes(struct nps_csv *csv, int64_t bytes, double unit)
-{
-	if (bytes == NPS_NULL)
-		nps_csv__empty(csv);
-	else
-		nps_csv__repr(csv, (double)bytes / unit);
 }
 
 #define NPS_KB 1024.0

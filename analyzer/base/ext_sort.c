@@ -146,10 +146,11 @@ static int spill(struct nps_ext_sort *sort)
 	if (!sort->nruns || nps_sort_key__less(key_at(row_at(sort, 0)), sort->last))
 		err = new_run(sort);
 	sort->last = key_at(row_at(sort, sort->rows - 1));
-	if (!err)
-		err = write_rows(sort);
-	if (!err)
-		sort->runs[sort->nruns - 1].end = sort->end;
+	err = err ? err : write_rows(sort);
+	if (err)
+		goto out;
+	sort->runs[sort->nruns - 1].end = sort->end;
+out:
 	sort->rows = 0;
 	return err;
 }

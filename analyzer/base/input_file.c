@@ -155,10 +155,11 @@ int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 	/* Files of /proc are regular and have no size; what cannot be read of one is not empty. */
 	if (!err && !st->st_size && pread(fd, &byte, 1, 0) < 0)
 		err = -errno;
-	if (!err)
-		return fd;
-	close(fd);
-	return failed(dirfd, name, err);
+	if (err) {
+		close(fd);
+		return failed(dirfd, name, err);
+	}
+	return fd;
 }
 
 /* From a mere handle, which this closes, to a file that can be read. */

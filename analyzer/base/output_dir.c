@@ -93,10 +93,10 @@ static int move(int fromdir, const char *from, int parent, const char *name)
 	snprintf(old, sizeof(old), ".%.*s.old", KEPT, name);
 	if (err == -ENOTEMPTY || err == -EEXIST)
 		err = exchange(fromdir, from, parent, name, old);
-	if (!err)
-		nps_remove_tree(parent,
-				old); /* also that of a writer which was killed after its first step */
-	return err;
+	if (err)
+		return err;
+	nps_remove_tree(parent, old); /* also that of a writer which was killed after its first step */
+	return 0;
 }
 
 int nps_output_dir__commit(struct nps_output_dir *dir)

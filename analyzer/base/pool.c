@@ -183,15 +183,17 @@ int nps_threads__run(size_t n, size_t max, int (*fn)(void *ctx, size_t i), void 
 	size_t started = 0;
 	int err = t.errs && ids ? 0 : -ENOMEM;
 
-	/* This thread works too; it does all the work if no other thread can be created. */
-	while (!err && started + 1 < NPS_MIN(n, max) && !pthread_create(&ids[started], NULL, worker, &t))
+	if (err)
+		goto out;
+	/* This thread works too; if others cannot be had it does everything. */
+	while (started + 1 < NPS_MIN(n, max) && !pthread_create(&ids[started], NULL, worker, &t))
 		started++;
-	if (!err)
-		worker(&t);
+	worker(&t);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
 	for (size_t i = 0; !err && i < n; i++)
 		err = t.errs[i];
+out:
 	free(t.errs);
 	free(ids);
 	return err;

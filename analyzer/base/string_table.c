@@ -179,8 +179,9 @@ int nps_strings__own(struct nps_strings *strings)
 {
 	int err = nps_vec__own(&strings->text);
 
-	if (!err)
-		err = nps_vec__own(&strings->at);
+	if (err)
+		return err;
+	err = nps_vec__own(&strings->at);
 	return err ? err : nps_vec__own(&strings->slots);
 }
 

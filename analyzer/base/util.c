@@ -220,3 +220,17 @@ uint64_t nps_skip_hole(int fd, size_t unit)
 		data = at;
 	return at >= 0 && lseek(fd, data, SEEK_SET) == data ? (uint64_t)(data - at) : 0;
 }
+
+int nps_by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int nps_by_i64(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}

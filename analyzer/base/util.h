@@ -59,6 +59,16 @@ static inline uint64_t nps_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* END - START; 0 if it ends before it starts: times of an input are not trusted. */
+static inline uint64_t nps_span(uint64_t start, uint64_t end)
+{
+	return end > start ? end - start : 0;
+}
+
+/* For qsort(), ascending: doubles of which none is NaN, int64_t. */
+int nps_by_double(const void *a, const void *b);
+int nps_by_i64(const void *a, const void *b);
+
 /* PART of ALL, which is not 0, in percent down to tenths, not rounded up: 100 if that is all. */
 static inline double nps_percent(uint64_t part, uint64_t all)
 {

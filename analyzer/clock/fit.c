@@ -11,13 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* What the rate beyond the outermost line can be off, against it. */
 static double growth(const struct nps_line *line)
 {
@@ -115,7 +108,7 @@ static int describe(struct nps_clock_map *map)
 		counted += (double)(last->counter - first->counter) * map->nominal;
 	}
 	map->drift_ppm = host > 0 && counted > 0 ? (counted / host - 1) * 1e6 : 0;
-	qsort(errors, map->n, sizeof(*errors), by_double);
+	qsort(errors, map->n, sizeof(*errors), nps_by_double);
 	map->error = errors[map->n / 2];
 	map->worst = errors[map->n - 1];
 	free(errors);
@@ -132,8 +125,7 @@ static int draw(struct nps_clock_map *map)
 		struct nps_pieces f;
 
 		err = nps_pieces__draw(&f, &map->sieve.epochs[e]);
-		if (!err)
-			err = add_span(map, &map->sieve.epochs[e], &f);
+		err = err ? err : add_span(map, &map->sieve.epochs[e], &f);
 		nps_pieces__free(&f);
 	}
 	return err ? err : describe(map);
@@ -148,12 +140,13 @@ int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock 
 		return -ENODATA;
 	map->nominal = 1e9 / (double)hz;
 	err = nps_sieve__fill(&map->sieve, reads, n, map->nominal);
-	if (!err)
-		err = draw(map);
-	map->used = err ? 0 : reads_used(&map->sieve);
-	if (err)
+	err = err ? err : draw(map);
+	if (err) {
 		nps_clock_map__free(map);
-	return err;
+		return err;
+	}
+	map->used = reads_used(&map->sieve);
+	return 0;
 }
 
 /* --- marks --- */
@@ -287,20 +280,20 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 			contradict += marks[i].shift != 0;
 		}
 	}
-	if (!err)
-		err = merge_all(&better.sieve, found, nfound);
+	err = err ? err : merge_all(&better.sieve, found, nfound);
 	free(found);
-	if (!err && better.marks > map->marks)
-		err = draw(&better);
-	if (!err)
-		better.used = reads_used(&better.sieve);
-	if (err || better.marks == map->marks) {
-		nps_clock_map__free(&better);
-		return err ? err : contradict;
-	}
+	if (err || better.marks == map->marks)
+		goto keep;
+	err = draw(&better);
+	if (err)
+		goto keep;
+	better.used = reads_used(&better.sieve);
 	nps_clock_map__free(map);
 	*map = better;
 	return contradict;
+keep:
+	nps_clock_map__free(&better);
+	return err ? err : contradict;
 }
 
 void nps_clock_map__free(struct nps_clock_map *map)

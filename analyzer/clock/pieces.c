@@ -50,13 +50,6 @@ static void free_fit(struct fit *f)
 	free(f->pieces);
 }
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* --- how far one line reaches --- */
 
 /* N brackets from I on, or up to I. */
@@ -120,9 +113,10 @@ static int set_margins(struct fit *f)
 	double *widths = malloc(f->n * sizeof(*widths)), *rooms = malloc(f->n * sizeof(*rooms));
 	int err = widths && rooms ? 0 : -ENOMEM;
 
-	if (!err)
-		draw_out(f);
-	for (size_t p = 0; !err && p < f->npieces; p++) {
+	if (err)
+		goto out;
+	draw_out(f);
+	for (size_t p = 0; p < f->npieces; p++) {
 		size_t first = p ? f->ends[p - 1] : 0, last = f->ends[p],
 		       middle = first + (last - first + 1) / 2;
 		double room = NPS_MIN(room_of(f, first, middle), room_of(f, last - (middle - first), last));
@@ -132,13 +126,12 @@ static int set_margins(struct fit *f)
 			rooms[i] = room;
 		}
 	}
-	if (!err) {
-		qsort(widths, f->n, sizeof(*widths), by_double);
-		qsort(rooms, f->n, sizeof(*rooms), by_double);
-		f->usual = widths[f->n / 2];
-		for (size_t i = 0; i < f->n; i++)
-			f->b[i].give = -NPS_MIN(rooms[f->n / 2] * MARGIN, (f->b[i].hi - f->b[i].lo) / 4);
-	}
+	qsort(widths, f->n, sizeof(*widths), nps_by_double);
+	qsort(rooms, f->n, sizeof(*rooms), nps_by_double);
+	f->usual = widths[f->n / 2];
+	for (size_t i = 0; i < f->n; i++)
+		f->b[i].give = -NPS_MIN(rooms[f->n / 2] * MARGIN, (f->b[i].hi - f->b[i].lo) / 4);
+out:
 	free(widths);
 	free(rooms);
 	return err;

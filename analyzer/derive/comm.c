@@ -117,23 +117,30 @@ static int step_of(struct walk *w, uint32_t row, uint32_t *text)
 	return *text == NPS_NONE ? -ENOMEM : 0;
 }
 
-static int finish_op(struct walk *w, const struct under_way *op)
+/* -ENOENT: the collective is left out. */
+static int count_op(struct walk *w, const struct under_way *op)
 {
 	const char *name = nps_model__text(w->m, w->m->comm_op.name[op->row]);
 	struct nps_whole_op whole = { .row = op->row, .first = op->first };
 	bool peer = starts_with(name, "hcom_send") || starts_with(name, "hcom_receive") ||
 		    starts_with(name, "hcom_batchsendrecv");
-	int err = op->details && !starts_with(name, "total") ? 0 : -ENOENT;
+	int err;
 
+	if (!op->details || starts_with(name, "total"))
+		return -ENOENT;
 	whole.peer = strcasestr(name, "send") || strcasestr(name, "receive");
 	whole.type = peer ? w->peer : w->collective;
-	if (!err)
-		err = step_of(w, op->row, &whole.step); /* adds a text: the name may have moved */
-	if (!err) {
-		whole.group = group_hash(w->m, w->m->comm_op.group[op->row]);
-		err = whole.group == NPS_NONE ? -ENOMEM
-					      : nps_comm_stats__op(&w->stats, &whole, w->parts.data);
-	}
+	err = step_of(w, op->row, &whole.step); /* adds a text: the name may have moved */
+	if (err)
+		return err;
+	whole.group = group_hash(w->m, w->m->comm_op.group[op->row]);
+	return whole.group == NPS_NONE ? -ENOMEM : nps_comm_stats__op(&w->stats, &whole, w->parts.data);
+}
+
+static int finish_op(struct walk *w, const struct under_way *op)
+{
+	int err = count_op(w, op);
+
 	if (op->first != NPS_NONE) {
 		NPS_AT(&w->parts, struct nps_part, op->last).next = w->unused;
 		w->unused = op->first;
@@ -198,8 +205,7 @@ static int begin_until(struct walk *w, uint64_t time)
 			return -ENOMEM;
 		*op = (struct under_way){ .row = w->next, .first = NPS_NONE, .last = NPS_NONE };
 		err = remember(w, w->ops.len - 1);
-		if (!err)
-			err = forget(w);
+		err = err ? err : forget(w);
 	}
 	return err;
 }
@@ -329,13 +335,14 @@ static int walk(struct walk *w)
 			continue;
 		start = w->m->task.start[task->task[i]];
 		err = begin_until(w, start);
-		if (!err)
-			err = finish_before(w, start);
-		if (!err)
-			err = add_part(w, i, start, w->m->task.end[task->task[i]]);
+		if (err)
+			break;
+		err = finish_before(w, start);
+		if (err)
+			break;
+		err = add_part(w, i, start, w->m->task.end[task->task[i]]);
 	}
-	if (!err)
-		err = finish_before(w, UINT64_MAX);
+	err = err ? err : finish_before(w, UINT64_MAX);
 	return err ? err : nps_matrix__finish(&w->matrix);
 }
 
@@ -361,10 +368,8 @@ int nps_derive__comm(struct nps_model *m)
 	nps_matrix__init(&w.matrix, m, &w.texts);
 	nps_comm_stats__init(&w.stats, m, &w.texts, &w.matrix);
 	err = add_texts(&w);
-	if (!err)
-		err = find_slack(&w);
-	if (!err)
-		err = walk(&w);
+	err = err ? err : find_slack(&w);
+	err = err ? err : walk(&w);
 	nps_comm_stats__free(&w.stats);
 	nps_matrix__free(&w.matrix);
 	nps_vec__free(&w.ops);

@@ -239,8 +239,7 @@ int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
 		const struct link *link = &NPS_AT(&x->links, struct link, i);
 
 		err = bin_row(x, family, link, &bin);
-		if (!err)
-			err = add_record(x, bin, x->m->comm_op.name[op->row], link);
+		err = err ? err : add_record(x, bin, x->m->comm_op.name[op->row], link);
 	}
 	x->links.len = 0;
 	if (x->link_of.size > KEPT_SLOTS)

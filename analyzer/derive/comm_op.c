@@ -213,8 +213,7 @@ static int walk_plane(struct nps_comm_stats *s, const struct plane *plane, const
 			if (payloads(parts, &i, peer, &t))
 				continue;
 			err = count_transfer(s, traffic, &t);
-			if (!err)
-				err = nps_matrix__transfer(s->matrix, &t);
+			err = err ? err : nps_matrix__transfer(s->matrix, &t);
 			if (times)
 				times->transit += t.time;
 			before = false;
@@ -324,8 +323,9 @@ static int bandwidth_rows(struct nps_comm_stats *s, const struct nps_whole_op *o
 			if (bucket->transport == transport)
 				err = bandwidth_row(s, op, transport, &traffic[transport], bucket);
 		}
-		if (!err && transport == NPS_TRANSPORT_SDMA && !unclassified)
-			err = bandwidth_row(s, op, transport, &traffic[transport], NULL);
+		if (err || transport != NPS_TRANSPORT_SDMA || unclassified)
+			continue;
+		err = bandwidth_row(s, op, transport, &traffic[transport], NULL);
 	}
 	return err;
 }
@@ -340,15 +340,17 @@ int nps_comm_stats__op(struct nps_comm_stats *s, const struct nps_whole_op *op, 
 	reset(&s->plane_of, &s->planes);
 	reset(&s->size_of, &s->sizes);
 	err = chain_planes(s, op, parts);
-	master = err ? 0 : master_plane(s);
+	if (err)
+		return err;
+	master = master_plane(s);
 	for (size_t i = 0; !err && i < s->planes.len; i++)
 		err = walk_plane(s, &NPS_AT(&s->planes, struct plane, i), parts, op->peer, traffic,
 				 i == master ? &times : NULL);
-	if (!err)
-		err = time_row(s, op, &times);
-	if (!err)
-		err = bandwidth_rows(s, op, traffic);
-	if (!err)
-		err = nps_matrix__op(s->matrix, op);
-	return err;
+	if (err)
+		return err;
+	err = time_row(s, op, &times);
+	if (err)
+		return err;
+	err = bandwidth_rows(s, op, traffic);
+	return err ? err : nps_matrix__op(s->matrix, op);
 }

@@ -96,8 +96,9 @@ static int make_windows(struct host *h)
 	}
 	for (size_t i = 0; !err && i < m->step.t.len; i++) {
 		err = step_text(m, m->step.id[i], &text);
-		if (!err)
-			err = add_window(h, NPS_MAX(m->step.start[i], last), m->step.end[i], text);
+		if (err)
+			return err;
+		err = add_window(h, NPS_MAX(m->step.start[i], last), m->step.end[i], text);
 		last = NPS_MAX(last, m->step.end[i]);
 	}
 	return err;
@@ -176,8 +177,9 @@ static int find_threads(struct host *h)
 	int err = find_launchers(h);
 	bool all = !h->threads.len;
 
-	if (!err)
-		err = nps_vec__resize(&h->following, m->run.t.len);
+	if (err)
+		return err;
+	err = nps_vec__resize(&h->following, m->run.t.len);
 	for (size_t i = 0; !err && i < m->run.t.len; i++, nps_pace__step(&pace)) {
 		uint32_t tid = m->run.tid[i], previous;
 		struct thread *t;
@@ -371,10 +373,10 @@ static int take_sum(struct host *h, size_t row)
 		return 0;
 	settle(h, t, span->start[row]);
 	err = class_of(h, span->name[row], false, &class);
-	if (!err)
-		nps_host_sums__add(&t->sums, class, t->settled, span->end[row], span->total[row],
-				   span->longest[row]);
-	return err;
+	if (err)
+		return err;
+	nps_host_sums__add(&t->sums, class, t->settled, span->end[row], span->total[row], span->longest[row]);
+	return 0;
 }
 
 static int take_api(struct host *h, size_t row)
@@ -535,14 +537,13 @@ int nps_derive__host(struct nps_model *m)
 	nps_vec__init(&h.following, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&h.cells, m->tmpfd, sizeof(uint64_t));
 	err = make_windows(&h);
-	if (!err)
-		err = find_threads(&h);
-	if (!err)
-		err = make_cells(&h);
-	if (!err && h.cells.len)
-		err = sweep(&h);
-	if (!err && h.cells.len)
-		err = fill(&h);
+	err = err ? err : find_threads(&h);
+	err = err ? err : make_cells(&h);
+	if (err || !h.cells.len)
+		goto out;
+	err = sweep(&h);
+	err = err ? err : fill(&h);
+out:
 	for (size_t i = 0; i < h.threads.len; i++)
 		nps_host_sums__free(&NPS_AT(&h.threads, struct thread, i).sums);
 	nps_vec__free(&h.windows);

@@ -178,8 +178,9 @@ static int index_enqueues(struct links *l)
 		if (torch->correlation[i] < 0)
 			continue;
 		err = innermost(&stacks, torch->gtid[i], torch->start[i], &op);
-		if (!err && op != NPS_NONE)
-			err = nps_index__put(&l->enqueuer, torch->correlation[i], op);
+		if (err || op == NPS_NONE)
+			continue;
+		err = nps_index__put(&l->enqueuer, torch->correlation[i], op);
 	}
 	stacks_free(&stacks);
 	return err;
@@ -279,11 +280,12 @@ static int caller_of(struct links *l, struct stacks *stacks, size_t i, uint32_t 
 	int err = nps_queue__at(&l->queue, api->gtid[i], api->start[i], &at);
 
 	*op = NPS_NONE;
-	if (at != NPS_NONE)
-		*op = nps_index__get(&l->enqueuer, l->m->torch.correlation[at]);
-	else if (!err)
-		err = innermost(stacks, api->gtid[i], api->start[i], op);
-	return err;
+	if (err)
+		return err;
+	if (at == NPS_NONE)
+		return innermost(stacks, api->gtid[i], api->start[i], op);
+	*op = nps_index__get(&l->enqueuer, l->m->torch.correlation[at]);
+	return 0;
 }
 
 /*
@@ -394,13 +396,16 @@ static int link_ops(struct links *l, uint32_t id)
 	for (size_t i = l->queue.end; i < torch->t.len; i++, step(l, &pace))
 		torch->connection[i] = i < l->ops ? NPS_NULL : 0;
 	err = visit_launches(l, false);
-	if (!err)
-		err = make_room(l);
-	if (!err)
-		err = visit_launches(l, true);
-	if (!err)
-		number_ops(l, from, id);
-	return err;
+	if (err)
+		return err;
+	err = make_room(l);
+	if (err)
+		return err;
+	err = visit_launches(l, true);
+	if (err)
+		return err;
+	number_ops(l, from, id);
+	return 0;
 }
 
 static void links_init(struct links *l, struct nps_model *m)
@@ -426,6 +431,17 @@ static void links_free(struct links *l)
 	nps_index__free(&l->pair);
 }
 
+static int index_all(struct links *l)
+{
+	static int (*const parts[])(struct links *) = { index_launches, index_enqueues, index_sequences,
+							number_pairs };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(parts); i++)
+		err = parts[i](l);
+	return err;
+}
+
 int nps_derive__links(struct nps_model *m)
 {
 	struct links l;
@@ -435,17 +451,9 @@ int nps_derive__links(struct nps_model *m)
 	if (!m->torch.t.len || m->link.t.len)
 		return 0;
 	links_init(&l, m);
-	err = index_launches(&l);
-	if (!err)
-		err = index_enqueues(&l);
-	if (!err)
-		err = index_sequences(&l);
-	if (!err)
-		err = number_pairs(&l);
-	if (!err)
-		err = link_queue(&l, &id);
-	if (!err)
-		err = link_ops(&l, id);
+	err = index_all(&l);
+	err = err ? err : link_queue(&l, &id);
+	err = err ? err : link_ops(&l, id);
 	nps_model__lost(m, l.misfits, "numbers of the task queue or of operators that are no connection");
 	links_free(&l);
 	return err;
@@ -512,16 +520,16 @@ int nps_derive__visit_unlisted_copies(const struct nps_model *m, void *ctx,
 	links_init(&l, (struct nps_model *)m); /* nothing of it is changed here */
 	stacks_init(&stacks, &l);
 	err = index_copies(&l);
-	if (!err)
-		err = index_enqueues(&l);
+	err = err ? err : index_enqueues(&l);
 	for (size_t i = 0; !err && i < api->t.len; i++, step(&l, &pace)) {
 		uint32_t op = NPS_NONE;
 
 		if (nps_index__get(&l.launches, api->connection[i]) != UNLISTED)
 			continue;
 		err = caller_of(&l, &stacks, i, &op);
-		if (!err && op != NPS_NONE)
-			err = fn(ctx, op, api->connection[i]);
+		if (err || op == NPS_NONE)
+			continue;
+		err = fn(ctx, op, api->connection[i]);
 	}
 	stacks_free(&stacks);
 	links_free(&l);

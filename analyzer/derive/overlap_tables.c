@@ -147,8 +147,9 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 		err = add(w, all, comm, comm ? c++ : t++, device);
 		nps_pace__step(&pace);
 	}
-	if (!err)
-		err = nps_sweep__finish(all, w->table, device);
+	if (err)
+		return err;
+	err = nps_sweep__finish(all, w->table, device);
 	for (size_t i = 0; !err && i < w->steps.len; i++)
 		err = nps_sweep__finish(&NPS_AT(&w->steps, struct step_sum, i).sweep, NULL, device);
 	return err;
@@ -252,14 +253,16 @@ static int analyse(struct walk *w, uint32_t device)
 	w->bounded = false;
 	w->steps.len = 0;
 	err = nps_vec__resize(&w->steps, NPS_MAX(w->m->step.t.len, 1UL));
-	if (!err)
-		err = sweep_device(w, &all, device);
-	if (!err && w->table)
-		err = at_least_one(w, from, &all, device);
-	/* As in the vendor's files: a device without work has no rows if another device has some. */
-	if (!err && !w->m->step_traced && (all.begun || w->bounded || !w->worked))
-		err = step_rows(w, device);
-	return err;
+	if (err)
+		return err;
+	err = sweep_device(w, &all, device);
+	if (err)
+		return err;
+	err = w->table ? at_least_one(w, from, &all, device) : 0;
+	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
+	if (err || w->m->step_traced || !(all.begun || w->bounded || !w->worked))
+		return err;
+	return step_rows(w, device);
 }
 
 /* Without a step, preparing counts from the first operator, or the first call of the host. */

@@ -36,30 +36,30 @@ struct steps {
 static int sort_windows(struct nps_vec *windows, bool by_first)
 {
 	size_t n = windows->len;
-	struct nps_vec keys, sorted;
+	struct nps_vec keys, sorted, swap;
+	struct nps_key *key;
 	int err;
 
 	nps_vec__init(&keys, windows->dirfd, sizeof(struct nps_key));
 	nps_vec__init(&sorted, windows->dirfd, sizeof(struct window));
 	err = nps_vec__resize(&keys, 2 * n);
-	if (!err)
-		err = nps_vec__resize(&sorted, n);
-	if (!err && n) {
-		struct nps_key *key = keys.data;
+	err = err ? err : nps_vec__resize(&sorted, n);
+	if (err || !n)
+		goto out;
+	key = keys.data;
+	for (size_t i = 0; i < n; i++) {
+		const struct window *w = &NPS_AT(windows, struct window, i);
 
-		for (size_t i = 0; i < n; i++) {
-			const struct window *w = &NPS_AT(windows, struct window, i);
-
-			key[i] = (struct nps_key){ .key = by_first ? w->first : w->start, .row = i };
-		}
-		nps_sort_keys(key, key + n, n);
-		for (size_t i = 0; i < n; i++)
-			NPS_AT(&sorted, struct window, i) = NPS_AT(windows, struct window, key[i].row);
-		nps_vec__free(windows);
-		*windows = sorted;
-	} else {
-		nps_vec__free(&sorted);
+		key[i] = (struct nps_key){ .key = by_first ? w->first : w->start, .row = i };
 	}
+	nps_sort_keys(key, key + n, n);
+	for (size_t i = 0; i < n; i++)
+		NPS_AT(&sorted, struct window, i) = NPS_AT(windows, struct window, key[i].row);
+	swap = *windows;
+	*windows = sorted;
+	sorted = swap;
+out:
+	nps_vec__free(&sorted);
 	nps_vec__free(&keys);
 	return err;
 }
@@ -311,17 +311,17 @@ int nps_derive__steps(struct nps_model *m)
 	nps_index__init(&s.launched, m->tmpfd, 0, 0, 0);
 	nps_queue__init(&s.queue, m);
 	err = make_windows(&s);
-	if (!err)
-		err = index_enqueues(&s);
-	if (!err)
-		err = index_calls(&s);
-	if (!err) {
-		see_tasks(&s);
-		see_comms(&s);
-		err = device_windows(&s);
-	}
-	if (!err)
-		give(&s);
+	err = err ? err : index_enqueues(&s);
+	err = err ? err : index_calls(&s);
+	if (err)
+		goto out;
+	see_tasks(&s);
+	see_comms(&s);
+	err = device_windows(&s);
+	if (err)
+		goto out;
+	give(&s);
+out:
 	nps_vec__free(&s.windows);
 	nps_vec__free(&s.device);
 	nps_queue__free(&s.queue);

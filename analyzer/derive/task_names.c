@@ -101,12 +101,12 @@ static int name_rows(struct nps_model *m, const struct target *target)
 	nps_ext_sort__init(&kernels, m->tmpfd, sizeof(struct named));
 	nps_ext_sort__init(&rows, m->tmpfd, sizeof(struct named));
 	err = sort_kernels(m, &kernels);
-	if (!err)
-		err = sort_rows(target, &rows);
-	if (!err) {
-		join(m, target, &kernels, &rows);
-		err = kernels.err ? kernels.err : rows.err;
-	}
+	err = err ? err : sort_rows(target, &rows);
+	if (err)
+		goto out;
+	join(m, target, &kernels, &rows);
+	err = kernels.err ? kernels.err : rows.err;
+out:
 	nps_ext_sort__free(&kernels);
 	nps_ext_sort__free(&rows);
 	return err;

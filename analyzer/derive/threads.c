@@ -125,9 +125,10 @@ static int add_run(struct state *s, size_t run)
 	table->name[t->row] = runs->comm[run];
 	if (runs->waker[run] && runs->woken[run])
 		err = meet(s, at, WAKER, runs->waker[run], runs->waker_comm[run]);
-	if (!err)
-		err = add_end(s, at, run);
-	if (!ran) /* it was not on a CPU when the capture ended */
+	if (err)
+		return err;
+	err = add_end(s, at, run);
+	if (err || !ran) /* it was not on a CPU when the capture ended */
 		return err;
 	table->slices[t->row]++;
 	table->running[t->row] +=
@@ -135,11 +136,10 @@ static int add_run(struct state *s, size_t run)
 	table->migrations[t->row] += t->last != NPS_NONE && runs->cpu[t->last] != runs->cpu[run];
 	t->last = runs->state[run] & NPS_STATE_EXITED ? NPS_NONE : (uint32_t)run;
 	key = (uint64_t)at << 32 | runs->cpu[run];
-	if (!err && nps_map__get(&s->cpus, key) == NPS_NONE) {
-		table->cpus[t->row]++;
-		err = nps_map__put(&s->cpus, key, 1);
-	}
-	return err;
+	if (nps_map__get(&s->cpus, key) != NPS_NONE)
+		return 0;
+	table->cpus[t->row]++;
+	return nps_map__put(&s->cpus, key, 1);
 }
 
 static void name_others(struct state *s)
@@ -171,8 +171,10 @@ int nps_derive__threads(struct nps_model *m)
 		err = nps_map__put(&s.known, m->os_thread.gtid[i], i);
 	for (size_t i = 0; !err && i < m->run.t.len; i++, nps_pace__step(&pace))
 		err = add_run(&s, i);
-	if (!err)
-		name_others(&s);
+	if (err)
+		goto out;
+	name_others(&s);
+out:
 	nps_vec__free(&s.threads);
 	nps_map__free(&s.thread_of);
 	nps_map__free(&s.known);

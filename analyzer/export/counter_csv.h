@@ -11,16 +11,10 @@ static inline bool nps_counter__stamped(const struct nps_export *ex)
 	return ex->model->layout == NPS_LAYOUT_MSPROF;
 }
 
-/* Name of a table that msprof has and the torch profiler lacks: there it keeps the prefix that NAME has. */
-static inline const char *nps_counter__stem(const struct nps_export *ex, const char *name)
-{
-	return nps_counter__stamped(ex) ? name + sizeof("npuscope_") - 1 : name;
-}
-
-/* VALUE with up to three decimals, N/A if it is not known. */
+/* VALUE with up to three decimals, N/A if it is not known or no number. */
 static inline void nps_counter__cell(struct nps_csv *csv, double value)
 {
-	if (isnan(value))
+	if (!isfinite(value))
 		nps_csv__lit(csv, "N/A");
 	else
 		nps_csv__short(csv, nps_thousandths(value));
@@ -32,12 +26,11 @@ static inline void nps_counter__fine(struct nps_csv *csv, double value)
 	nps_csv__repr(csv, value < 1e6 && value > -1e6 ? nearbyint(value * 1e9) / 1e9 : value);
 }
 
-/* nic or roce. 0 or negative errno. */
-int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
-		       const struct nps_port_table *t);
+/* nic, roce. 0 or negative errno. */
+int nps_counter__ports(const struct nps_export *ex, int dirfd);
 
-/* ai_core_utilization, or ai_vector_core_utilization. 0 or negative errno. */
-int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector);
+/* ai_core_utilization, ai_vector_core_utilization. 0 or negative errno. */
+int nps_counter__utilization(const struct nps_export *ex, int dirfd);
 
 /* host_*, os_runtime_statistic. 0 or negative errno. */
 int nps_counter__host(const struct nps_export *ex, int dirfd);
@@ -45,7 +38,7 @@ int nps_counter__host(const struct nps_export *ex, int dirfd);
 /* os_runtime_statistic, npuscope_threads, npuscope_locks. 0 or negative errno. */
 int nps_counter__os(const struct nps_export *ex, int dirfd);
 
-/* cpu_usage, process_cpu_usage, sys_mem, process_mem; msprof's layout. 0 or negative errno. */
+/* dvpp, cpu_usage, process_cpu_usage, sys_mem, process_mem; msprof's layout. 0 or negative errno. */
 int nps_counter__system(const struct nps_export *ex, int dirfd);
 
 #endif

@@ -88,11 +88,9 @@ ROWS(host_device, NPS_HOST_DEVICE_COLUMNS, NONE)
 	.name = #field, OF(field, field), .layer = (layer_), .device = NPS_ORDINAL(field, device)
 #define PORT(layer_, field, name_)                                                                           \
 	.name = (name_), OF(field, port), .layer = (layer_), .device = NPS_ORDINAL(port, device)
-#define FILE_OF(csv_, when_, stem_, header_)                                                                 \
-	.csv = (csv_), .when = (when_), .stem = (stem_), .header = (header_)
-#define MEANS(stem_, header_, id_, mode_)                                                                    \
-	FILE_OF(NPS_COUNTER_MEANS, NPS_COUNTER_OWN_UNLESS_MSPROF, stem_, header_), .id = (id_),              \
-										   .mode = (mode_)
+#define FILE_OF(csv_, when_, stem_) .csv = (csv_), .when = (when_), .stem = (stem_)
+#define MEANS(stem_, id_, mode_)                                                                             \
+	FILE_OF(NPS_COUNTER_MEANS, NPS_COUNTER_OWN_UNLESS_MSPROF, stem_), .id = (id_), .mode = (mode_)
 
 /* In the order of their events in the trace. */
 const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES] = {
@@ -105,29 +103,27 @@ const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES] = {
 	{ DEVICE(NPS_TRACE_NPU_MEM, npu_mem) },
 	{ DEVICE(NPS_TRACE_NPU_MEM, job_memory) },
 	{ DEVICE(NPS_TRACE_LAYERS, memory_record) },
-	{ DEVICE(NPS_TRACE_DDR, ddr), MEANS("npuscope_ddr", "Metric", NPS_NO_COLUMN, NPS_NO_COLUMN) },
+	{ DEVICE(NPS_TRACE_DDR, ddr), MEANS("npuscope_ddr", NPS_NO_COLUMN, NPS_NO_COLUMN) },
 	{ DEVICE(NPS_TRACE_ACC_PMU, acc_pmu) },
-	{ DEVICE(NPS_TRACE_HCCS, hccs),
-	  FILE_OF(NPS_COUNTER_STATISTIC, NPS_COUNTER_ALWAYS, "hccs", "Mode,Max,Min,Average") },
+	{ DEVICE(NPS_TRACE_HCCS, hccs), FILE_OF(NPS_COUNTER_STATISTIC, NPS_COUNTER_ALWAYS, "hccs") },
 	{ PORT(NPS_TRACE_NIC, nic, "NIC") },
 	{ PORT(NPS_TRACE_ROCE, roce, "RoCE") },
-	{ DEVICE(NPS_TRACE_PCIE, pcie),
-	  FILE_OF(NPS_COUNTER_RANGES, NPS_COUNTER_ALWAYS, "pcie", "Mode,Min,Max,Avg") },
-	{ DEVICE(NPS_TRACE_HBM, hbm), MEANS("npuscope_hbm", "Metric", NPS_ORDINAL(hbm, id), NPS_NO_COLUMN) },
+	{ DEVICE(NPS_TRACE_PCIE, pcie), FILE_OF(NPS_COUNTER_RANGES, NPS_COUNTER_ALWAYS, "pcie") },
+	{ DEVICE(NPS_TRACE_HBM, hbm), MEANS("npuscope_hbm", NPS_ORDINAL(hbm, id), NPS_NO_COLUMN) },
 	{ DEVICE(NPS_TRACE_SOC, soc_level) },
 	{ DEVICE(NPS_TRACE_CHIP_TRANS, chip_trans) },
 	{ DEVICE(NPS_TRACE_LLC, llc),
-	  MEANS("npuscope_llc_read_write", "Mode,Task", NPS_ORDINAL(llc, id), NPS_ORDINAL(llc, mode)) },
+	  MEANS("npuscope_llc_read_write", NPS_ORDINAL(llc, id), NPS_ORDINAL(llc, mode)) },
 	{ DEVICE(NPS_TRACE_SIO, sio) },
 	{ DEVICE(NPS_TRACE_QOS, qos) },
 	{ DEVICE(NPS_TRACE_UB, ub),
-	  FILE_OF(NPS_COUNTER_SAMPLES, NPS_COUNTER_OWN_UNLESS_MSPROF, "npuscope_ub", NULL) },
+	  FILE_OF(NPS_COUNTER_SAMPLES, NPS_COUNTER_OWN_UNLESS_MSPROF, "npuscope_ub") },
 	{ HOST(NPS_TRACE_HOST_USAGE, host_load) },
 	{ HOST(NPS_TRACE_HOST_USAGE, host_process) },
 	{ HOST(NPS_TRACE_HOST_USAGE, host_thread) },
 	{ HOST(NPS_TRACE_HOST_USAGE, host_device) },
 	{ DEVICE(NPS_TRACE_NPU_USAGE, npu_usage),
-	  FILE_OF(NPS_COUNTER_SAMPLES, NPS_COUNTER_OWN, "npuscope_npu_usage", NULL) },
+	  FILE_OF(NPS_COUNTER_SAMPLES, NPS_COUNTER_OWN, "npuscope_npu_usage") },
 	{ DEVICE(NPS_TRACE_NPU_USAGE, npu_process) },
 };
 

@@ -62,7 +62,6 @@ struct nps_counter_table {
 	uint8_t csv, when;
 	const char *stem; /* of the CSV file, with npuscope_ where that may be its prefix */
 	uint8_t id, mode; /* of NPS_COUNTER_MEANS: ordinals of the columns of the key, NPS_NO_COLUMN: none */
-	const char *header; /* of its first columns */
 };
 
 extern const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES];

@@ -99,21 +99,21 @@ static int order_by_device(struct walk *w)
 	if (err)
 		return err;
 	err = nps_csv__group(&groups, w->m, w->order.len, device_key, w);
-	if (!err && groups.order.len) {
-		for (size_t i = 0; i < groups.len; i++) {
-			NPS_AT(&groups.order, uint32_t, i) =
-				NPS_AT(&w->order, uint32_t, NPS_AT(&groups.order, uint32_t, i));
-			if (!(i & (NPS_TABLE_HOT - 1))) {
-				nps_vec__cool(&groups.order);
-				nps_vec__cool(&w->order);
-			}
-		}
-		nps_vec__free(&w->order);
-		w->order = groups.order;
-		return 0;
+	if (err || !groups.order.len) {
+		nps_vec__free(&groups.order);
+		return err;
 	}
-	nps_vec__free(&groups.order);
-	return err;
+	for (size_t i = 0; i < groups.len; i++) {
+		NPS_AT(&groups.order, uint32_t, i) =
+			NPS_AT(&w->order, uint32_t, NPS_AT(&groups.order, uint32_t, i));
+		if (!(i & (NPS_TABLE_HOT - 1))) {
+			nps_vec__cool(&groups.order);
+			nps_vec__cool(&w->order);
+		}
+	}
+	nps_vec__free(&w->order);
+	w->order = groups.order;
+	return 0;
 }
 
 /* --- rows -------------------------------------------------------------------------------------------- */
@@ -289,8 +289,7 @@ int nps_csv__kernels(const struct nps_export *ex, int dirfd)
 	nps_vec__init(&k.walk.order, m->tmpfd, sizeof(uint32_t));
 	if (!one_device(m))
 		err = order_by_device(&k.walk);
-	if (!err)
-		err = nps_csv_table__write(ex, dirfd, &table, &input);
+	err = err ? err : nps_csv_table__write(ex, dirfd, &table, &input);
 	nps_vec__free(&k.walk.order);
 	return err;
 }

@@ -48,10 +48,11 @@ static int npu_module_mem(const struct nps_export *ex, int dirfd)
 	struct nps_csv_groups groups;
 	int err = nps_csv__group(&groups, ex->model, t->t.len, module_key, t);
 
-	if (!err)
-		err = nps_csv_table__write(ex, dirfd, &table,
-					   &(struct nps_csv_input){ .order = groups.order.data,
-								    .len = groups.len });
+	if (err)
+		goto out;
+	err = nps_csv_table__write(ex, dirfd, &table,
+				   &(struct nps_csv_input){ .order = groups.order.data, .len = groups.len });
+out:
 	nps_vec__free(&groups.order);
 	return err;
 }
@@ -510,21 +511,15 @@ static int static_op_mem(const struct nps_export *ex, int dirfd)
 
 int nps_csv__torch_memory(const struct nps_export *ex, int dirfd)
 {
-	int err = operator_memory(ex, dirfd);
+	static nps_csv_write_fn *const tables[] = { operator_memory, memory_record, npu_module_mem };
 
-	if (!err)
-		err = memory_record(ex, dirfd);
-	return err ? err : npu_module_mem(ex, dirfd);
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }
 
 int nps_csv__msprof_memory(const struct nps_export *ex, int dirfd)
 {
-	static int (*const tables[])(const struct nps_export *, int) = { npu_mem, cann_memory_record,
-									 cann_operator_memory,
-									 static_op_mem };
-	int err = npu_module_mem(ex, dirfd);
+	static nps_csv_write_fn *const tables[] = { npu_module_mem, npu_mem, cann_memory_record,
+						    cann_operator_memory, static_op_mem };
 
-	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(tables); i++)
-		err = tables[i](ex, dirfd);
-	return err;
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

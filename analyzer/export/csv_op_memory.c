@@ -58,8 +58,7 @@ int nps_op_memory__pairs(const struct nps_model *m, void (*each)(void *ctx, uint
 			err = nps_map__put(&live, key, i);
 		}
 	}
-	if (!err)
-		err = leftovers(&live, each, ctx);
+	err = err ? err : leftovers(&live, each, ctx);
 	nps_map__free(&live);
 	return err;
 }

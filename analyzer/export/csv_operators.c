@@ -165,8 +165,9 @@ static int sum_up(struct operators *o)
 	struct nps_pace pace = { .model = o->m };
 	int err = nps_device_times__init(&o->times, o->m);
 
-	if (!err)
-		err = nps_derive__visit_unlisted_copies(o->m, o, add_copy);
+	if (err)
+		return err;
+	err = nps_derive__visit_unlisted_copies(o->m, o, add_copy);
 	for (size_t i = 0; !err && i < t->t.len; i++) {
 		nps_pace__step(&pace);
 		if (!(i & (NPS_TABLE_HOT - 1))) {
@@ -308,8 +309,7 @@ int nps_csv__operator_details(const struct nps_export *ex, int dirfd)
 	nps_vec__init(&o.open, ex->model->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&o.copies, ex->model->tmpfd, sizeof(struct nps_device_time));
 	err = sum_up(&o);
-	if (!err)
-		err = write_rows(&o, ex, dirfd);
+	err = err ? err : write_rows(&o, ex, dirfd);
 	nps_device_times__free(&o.times);
 	nps_vec__free(&o.ops);
 	nps_vec__free(&o.open);

@@ -107,7 +107,7 @@ static const struct nps_csv_column columns[] = {
 	PORT("funcId", NUMBER_OR_BLANK, function),
 };
 
-int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
+static int write_ports(const struct nps_export *ex, int dirfd, const char *stem,
 		       const struct nps_port_table *t)
 {
 	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(columns) };
@@ -116,13 +116,19 @@ int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
 
 	nps_group_by__init(&ports, ex->model, sizeof(struct port));
 	err = find_ports(ex->model, t, &ports);
-	for (size_t i = 0; !err && i < nps_group_by__len(&ports); i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < nps_group_by__len(&ports); i++)
 		fill_cells(t, nps_group_by__at(&ports, i));
-	if (!err)
-		err = nps_csv_table__write(
-			ex, dirfd, &table,
-			&(struct nps_csv_input){ .sources[0] = { NULL, ports.rows.data, sizeof(struct port) },
-						 .len = nps_group_by__len(&ports) });
+	err = nps_csv_table__write_structs(ex, dirfd, &table, &ports.rows);
+out:
 	nps_group_by__free(&ports);
 	return err;
+}
+
+int nps_counter__ports(const struct nps_export *ex, int dirfd)
+{
+	int err = write_ports(ex, dirfd, "nic", &ex->model->nic);
+
+	return err ? err : write_ports(ex, dirfd, "roce", &ex->model->roce);
 }

@@ -130,51 +130,59 @@ static int write_totals(struct nps_group_by *groups, const struct nps_export *ex
 							     .ctx = &walk });
 }
 
-static uint64_t span(uint64_t start, uint64_t end)
+/* Adds the N rows of a table by ADD_ROW, and writes their groups. */
+static int write_statistic(const struct nps_export *ex, int dirfd, size_t n,
+			   int (*add_row)(struct nps_group_by *groups, const struct nps_export *ex, size_t i),
+			   int (*write)(struct nps_group_by *groups, const struct nps_export *ex, int dirfd))
 {
-	return end > start ? end - start : 0;
+	struct nps_pace pace = { .model = ex->model };
+	struct nps_group_by groups;
+	int err = 0;
+
+	nps_group_by__init(&groups, ex->model, sizeof(struct group));
+	for (size_t i = 0; !err && i < n; i++, nps_pace__step(&pace))
+		err = add_row(&groups, ex, i);
+	err = err ? err : write(&groups, ex, dirfd);
+	nps_group_by__free(&groups);
+	return err;
+}
+
+static int add_kernel_group(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
+{
+	const struct nps_model *m = ex->model;
+	uint32_t task = m->compute.task[i];
+
+	return add(groups, m->task.device[task], m->compute.type[i], m->compute.core[i],
+		   nps_span(m->task.start[task], m->task.end[task]), nps_model__task_measured(m, task));
+}
+
+static int write_kernels(struct nps_group_by *groups, const struct nps_export *ex, int dirfd)
+{
+	return write_totals(groups, ex, dirfd, "op_statistic", CORES);
 }
 
 int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_model *m = ex->model;
-	struct nps_pace pace = { .model = m };
-	struct nps_group_by groups;
-	int err = 0;
+	return write_statistic(ex, dirfd, ex->model->compute.t.len, add_kernel_group, write_kernels);
+}
 
-	nps_group_by__init(&groups, m, sizeof(struct group));
-	for (size_t i = 0; !err && i < m->compute.t.len; i++) {
-		uint32_t task = m->compute.task[i];
+static int add_collective_group(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
+{
+	const struct nps_comm_op_table *t = &ex->model->comm_op;
 
-		err = add(&groups, m->task.device[task], m->compute.type[i], m->compute.core[i],
-			  span(m->task.start[task], m->task.end[task]), nps_model__task_measured(m, task));
-		nps_pace__step(&pace);
-	}
-	if (!err)
-		err = write_totals(&groups, ex, dirfd, "op_statistic", CORES);
-	nps_group_by__free(&groups);
-	return err;
+	return t->end[i] ? add(groups, t->device[i], t->type[i], NPS_NONE, nps_span(t->start[i], t->end[i]),
+			       nps_model__comm_measured(ex->model, i))
+			 : 0;
+}
+
+static int write_collectives(struct nps_group_by *groups, const struct nps_export *ex, int dirfd)
+{
+	return write_totals(groups, ex, dirfd, "communication_statistic", 0);
 }
 
 int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_model *m = ex->model;
-	struct nps_pace pace = { .model = m };
-	struct nps_group_by groups;
-	int err = 0;
-
-	nps_group_by__init(&groups, m, sizeof(struct group));
-	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
-		if (m->comm_op.end[i])
-			err = add(&groups, m->comm_op.device[i], m->comm_op.type[i], NPS_NONE,
-				  span(m->comm_op.start[i], m->comm_op.end[i]),
-				  nps_model__comm_measured(m, i));
-		nps_pace__step(&pace);
-	}
-	if (!err)
-		err = write_totals(&groups, ex, dirfd, "communication_statistic", 0);
-	nps_group_by__free(&groups);
-	return err;
+	return write_statistic(ex, dirfd, ex->model->comm_op.t.len, add_collective_group, write_collectives);
 }
 
 static const char *level_name(const struct nps_export *ex, uint32_t type)
@@ -227,28 +235,19 @@ static int write_apis(struct nps_group_by *groups, const struct nps_export *ex, 
 		s->variance = nps_thousandths(s->squares / 1e6 / (double)s->sum.count);
 	}
 	nps_group_by__sort_by(groups, by_name, (void *)ex->model);
-	return nps_csv_table__write(
-		ex, dirfd, &table,
-		&(struct nps_csv_input){ .sources[0] = { NULL, groups->rows.data, sizeof(struct group) },
-					 .len = nps_group_by__len(groups) });
+	return nps_csv_table__write_structs(ex, dirfd, &table, &groups->rows);
+}
+
+static int add_api_group(struct nps_group_by *groups, const struct nps_export *ex, size_t i)
+{
+	const struct nps_api_table *t = &ex->model->api;
+
+	return level_name(ex, t->type[i])
+		       ? add(groups, NPS_NONE, t->name[i], t->type[i], nps_span(t->start[i], t->end[i]), true)
+		       : 0;
 }
 
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_model *m = ex->model;
-	struct nps_pace pace = { .model = m };
-	struct nps_group_by groups;
-	int err = 0;
-
-	nps_group_by__init(&groups, m, sizeof(struct group));
-	for (size_t i = 0; !err && i < m->api.t.len; i++) {
-		if (level_name(ex, m->api.type[i]))
-			err = add(&groups, NPS_NONE, m->api.name[i], m->api.type[i],
-				  span(m->api.start[i], m->api.end[i]), true);
-		nps_pace__step(&pace);
-	}
-	if (!err)
-		err = write_apis(&groups, ex, dirfd);
-	nps_group_by__free(&groups);
-	return err;
+	return write_statistic(ex, dirfd, ex->model->api.t.len, add_api_group, write_apis);
 }

@@ -42,7 +42,7 @@ static bool next_task(void *ctx, struct nps_csv_row *row)
 		return false;
 	r->name = t->kernel[i] != NPS_NONE ? t->kernel[i] : t->name[i];
 	r->type = type_of(r->m, i, &r->compute);
-	r->length = t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0;
+	r->length = nps_span(t->start[i], t->end[i]);
 	row->at[0] = i;
 	row->variant = nps_model__task_measured(r->m, i) ? 0 : UNMEASURED;
 	return true;

@@ -3,19 +3,21 @@
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/csv_pmu.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define METRICS 100
 #define CORES 65536
-#define HEADER 8192
-#define NUMBERS 600 /* bytes that the header has left for METRICS numbers and memory_bound */
+#define TITLES 8192
+#define NUMBERS 600 /* bytes of these that are left for METRICS numbers */
 
 struct core {
 	struct nps_group of; /* key: device, sub: id; NPS_NONE: the mean, as another profiler made it */
-	double values[METRICS];
+	uint32_t device;
+	const char *name;
+	double memory_bound, values[METRICS + 1]; /* NaN: not known, as the last one always is */
 };
 
 struct cores {
@@ -23,8 +25,11 @@ struct cores {
 	bool vector;
 	uint32_t metrics[METRICS]; /* texts */
 	size_t nmetrics;
-	int mte2, mac, vec; /* metrics of which memory_bound is made; -1: there is none */
+	size_t mte2, mac, vec; /* metrics of which memory_bound is made; METRICS: there is none */
 	struct nps_group_by rows; /* struct core */
+	struct nps_csv_rows *out;
+	struct core row; /* that is written next */
+	char name[32]; /* of it */
 };
 
 static bool ours(const struct cores *c, size_t row)
@@ -55,7 +60,7 @@ static int add_value(struct cores *c, size_t i)
 
 	if (!core)
 		return more ? -errno : 0;
-	for (size_t k = 0; !core->of.count && k < METRICS; k++)
+	for (size_t k = 0; !core->of.count && k <= METRICS; k++)
 		core->values[k] = NAN;
 	core->of.count++;
 	if (column < METRICS)
@@ -63,8 +68,8 @@ static int add_value(struct cores *c, size_t i)
 	return 0;
 }
 
-/* The metric whose name ends with SUFFIX, -1 if there is none. */
-static int find_metric(const struct cores *c, const char *suffix)
+/* The metric whose name ends with SUFFIX, METRICS if there is none. */
+static size_t find_metric(const struct cores *c, const char *suffix)
 {
 	for (size_t i = 0; i < c->nmetrics; i++) {
 		const char *name = nps_model__text(c->m, c->metrics[i]);
@@ -73,24 +78,7 @@ static int find_metric(const struct cores *c, const char *suffix)
 		if (len >= strlen(suffix) && !strcmp(name + len - strlen(suffix), suffix))
 			return i;
 	}
-	return -1;
-}
-
-/* Names that would break the header are numbers there. */
-static void utilization_header(const struct cores *c, char *header)
-{
-	size_t at = snprintf(header, HEADER, "Core ID");
-
-	for (size_t i = 0; i < c->nmetrics; i++) {
-		const char *name = nps_model__text(c->m, c->metrics[i]);
-
-		if (at + strlen(name) + NUMBERS < HEADER && !strpbrk(name, ",\"\r\n"))
-			at += snprintf(header + at, HEADER - at, ",%s%s", name, nps_pmu__unit(name));
-		else
-			at += snprintf(header + at, HEADER - at, ",%zu", i);
-	}
-	if (c->mte2 >= 0)
-		snprintf(header + at, HEADER - at, ",memory_bound");
+	return METRICS;
 }
 
 static double share(double part, double a, double b)
@@ -100,35 +88,28 @@ static double share(double part, double a, double b)
 	return whole > 0 ? part / whole : NAN;
 }
 
-static void put_core(struct nps_csv *csv, const struct cores *c, const struct core *core, bool average)
+/* Writes the row of CORE, whose sub NPS_NONE is the mean of its device. */
+static void put_core(struct cores *c, const struct core *core)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "Core%u", (uint32_t)core->of.sub);
-	nps_csv__row(csv);
-	nps_csv__device(csv, (uint32_t)core->of.key);
-	nps_csv__lit(csv, average ? "Average" : name);
-	for (size_t i = 0; i < c->nmetrics; i++)
-		nps_counter__cell(csv, nps_pmu__is_time(nps_model__text(c->m, c->metrics[i]))
-					       ? core->values[i] / 1000
-					       : core->values[i]);
-	if (c->mte2 >= 0)
-		nps_counter__cell(csv, share(core->values[c->mte2], c->mac < 0 ? NAN : core->values[c->mac],
-					     c->vec < 0 ? NAN : core->values[c->vec]));
-	nps_csv__end(csv);
+	c->row = *core;
+	c->row.device = (uint32_t)core->of.key;
+	c->row.memory_bound = share(core->values[c->mte2], core->values[c->mac], core->values[c->vec]);
+	c->row.name = core->of.sub == NPS_NONE ? "Average" : c->name;
+	snprintf(c->name, sizeof(c->name), "Core%u", (uint32_t)core->of.sub);
+	nps_csv_rows__put(c->out, &(struct nps_csv_row){ 0 });
 }
 
 /* Cores of a device, and their mean behind them. */
-static size_t put_cores(struct nps_csv *csv, const struct cores *c, size_t from)
+static size_t put_cores(struct cores *c, size_t from)
 {
 	const struct core *rows = c->rows.rows.data;
 	struct core average = { .of = { rows[from].of.key, NPS_NONE } };
 	size_t len = nps_group_by__len(&c->rows), end = from;
 
 	while (end < len && rows[end].of.key == average.of.key && rows[end].of.sub != NPS_NONE)
-		put_core(csv, c, &rows[end++], false);
+		put_core(c, &rows[end++]);
 	if (end < len && rows[end].of.key == average.of.key) {
-		put_core(csv, c, &rows[end], true);
+		put_core(c, &rows[end]);
 		return end + 1;
 	}
 	for (size_t k = 0; k < c->nmetrics; k++) {
@@ -143,22 +124,65 @@ static size_t put_cores(struct nps_csv *csv, const struct cores *c, size_t from)
 		}
 		average.values[k] = known ? sum / known : NPS_NAN;
 	}
-	put_core(csv, c, &average, true);
+	average.values[METRICS] = NAN;
+	put_core(c, &average);
 	return end;
 }
 
-int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector)
+#define CORE(title, format, member, ...) NPS_CSV_FIELD(title, format, struct core, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column core_columns[] = {
+	CORE("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	CORE("Core ID", WORD, name),
+};
+
+/* Of each metric, in TITLES; names that would break the header are numbers there. */
+static size_t metric_columns(const struct cores *c, struct nps_csv_column *columns, char *titles)
+{
+	size_t at = 0, n = c->nmetrics;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = nps_model__text(c->m, c->metrics[i]);
+
+		columns[i] = (struct nps_csv_column)CORE(titles + at, DECIMAL, values[0]);
+		columns[i].offset += i * sizeof(double);
+		columns[i].per = nps_pmu__is_time(name) ? 1000 : 1;
+		if (at + strlen(name) + NUMBERS < TITLES && !strpbrk(name, ",\"\r\n"))
+			at += snprintf(titles + at, TITLES - at, "%s%s", name, nps_pmu__unit(name)) + 1;
+		else
+			at += snprintf(titles + at, TITLES - at, "%zu", i) + 1;
+	}
+	if (c->mte2 < METRICS)
+		columns[n++] = (struct nps_csv_column)CORE("memory_bound", DECIMAL, memory_bound);
+	return n;
+}
+
+static int write_cores(const struct nps_export *ex, int dirfd, struct cores *c)
+{
+	static const struct nps_csv_table tables[] = {
+		{ "npuscope_ai_core_utilization", "ai_core_utilization",
+		  .columns = NPS_CSV_COLUMNS(core_columns) },
+		{ "npuscope_ai_vector_core_utilization", "ai_vector_core_utilization",
+		  .columns = NPS_CSV_COLUMNS(core_columns) },
+	};
+	struct nps_csv_column columns[METRICS + 1];
+	char titles[TITLES];
+	int err = nps_csv_rows__open(
+		&c->out, ex, dirfd, &tables[c->vector],
+		&(struct nps_csv_input){ .sources[0].structs = &c->row,
+					 .more = { columns, metric_columns(c, columns, titles) } });
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < nps_group_by__len(&c->rows);)
+		i = put_cores(c, i);
+	return nps_csv_rows__close(c->out, 0);
+}
+
+static int write_utilization(const struct nps_export *ex, int dirfd, bool vector)
 {
 	struct cores c = { .m = ex->model, .vector = vector };
-	char *header = calloc(1, HEADER);
-	const struct nps_csv_file file = { .stem = nps_counter__stem(
-						   ex, vector ? "npuscope_ai_vector_core_utilization"
-							      : "npuscope_ai_core_utilization"),
-					   .header = header,
-					   .stamped = nps_counter__stamped(ex),
-					   .device = true };
-	struct nps_csv *csv = NULL;
-	int err = header ? 0 : -ENOMEM;
+	int err = 0;
 
 	nps_group_by__init(&c.rows, c.m, sizeof(struct core));
 	for (size_t i = 0; !err && i < c.m->sample_summary.t.len; i++)
@@ -170,15 +194,17 @@ int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector
 	c.mte2 = find_metric(&c, "mte2_ratio");
 	c.mac = find_metric(&c, "mac_ratio");
 	c.vec = find_metric(&c, "vec_ratio");
-	if (c.mac < 0 && c.vec < 0)
-		c.mte2 = -1;
-	utilization_header(&c, header);
-	csv = nps_csv__new(ex, dirfd, &file);
-	for (size_t i = 0; csv && i < nps_group_by__len(&c.rows);)
-		i = put_cores(csv, &c, i);
-	err = nps_csv__close(csv);
+	if (c.mac == METRICS && c.vec == METRICS)
+		c.mte2 = METRICS;
+	err = write_cores(ex, dirfd, &c);
 out:
 	nps_group_by__free(&c.rows);
-	free(header);
 	return err;
+}
+
+int nps_counter__utilization(const struct nps_export *ex, int dirfd)
+{
+	int err = write_utilization(ex, dirfd, false);
+
+	return err ? err : write_utilization(ex, dirfd, true);
 }

@@ -192,8 +192,7 @@ static int order_bandwidths(struct exporter *e)
 	nps_ext_sort__init(&collectives, e->m->tmpfd, sizeof(struct keyed));
 	nps_ext_sort__init(&placed, e->m->tmpfd, sizeof(*next));
 	err = sort_collectives(e, &collectives);
-	if (!err)
-		err = place_bandwidths(&collectives, &placed);
+	err = err ? err : place_bandwidths(&collectives, &placed);
 	nps_ext_sort__free(&collectives);
 	while (!err && (next = nps_ext_sort__next(&placed)))
 		err = nps_csv__push_row(&e->bandwidth, next->low);
@@ -212,13 +211,13 @@ static int order(struct exporter *e)
 		err = see_step(e, m->comm_time.step[i]);
 	for (size_t i = 0; !err && i < m->comm_matrix.t.len; i++)
 		err = see_step(e, m->comm_matrix.step[i]);
-	if (!err)
-		err = nps_csv__group(&e->time, m, m->comm_time.t.len, time_key, e);
-	if (!err)
-		err = order_bandwidths(e);
-	if (!err)
-		err = nps_csv__group(&e->matrix, m, m->comm_matrix.t.len, matrix_key, e);
-	return err;
+	if (err)
+		return err;
+	err = nps_csv__group(&e->time, m, m->comm_time.t.len, time_key, e);
+	if (err)
+		return err;
+	err = order_bandwidths(e);
+	return err ? err : nps_csv__group(&e->matrix, m, m->comm_matrix.t.len, matrix_key, e);
 }
 
 /* --- JSON, separated as json.dumps() does --------------------------------------------------------- */
@@ -547,10 +546,12 @@ int nps_export__communication(const struct nps_export *ex, int dirfd)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++)
 		nps_vec__init(&e->sums.traffic[i].buckets, m->tmpfd, sizeof(struct bucket));
 	err = order(e);
-	if (!err)
-		err = put_file(e, dirfd, "communication.json", put_ops);
-	if (!err) /* beside the other, even if it is empty: Insight analyses anew where it is missing */
-		err = put_file(e, dirfd, "communication_matrix.json", put_links);
+	err = err ? err : put_file(e, dirfd, "communication.json", put_ops);
+	if (err)
+		goto out;
+	/* Even if it is empty: Insight analyses anew where it is missing beside the other. */
+	err = put_file(e, dirfd, "communication_matrix.json", put_links);
+out:
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++) {
 		nps_vec__free(&e->sums.traffic[i].buckets);
 		nps_map__free(&e->sums.traffic[i].bucket_of);

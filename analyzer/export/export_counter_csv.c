@@ -16,6 +16,7 @@
 #define COUNTERS 16 /* of a table that have a title, at most */
 #define NO_MINIMUM 999999.0 /* MB/s: 0xFFFFF B/us, PCIe had no transfer to measure */
 #define WRITE (1U << 31) /* of a group's id: what was written, not read */
+#define ALL_IDS 1 /* variant of rows */
 
 struct statistic {
 	double sum, least, most;
@@ -27,15 +28,24 @@ struct group {
 	struct statistic statistics[]; /* of each counter with a title */
 };
 
+/* What a row shows that is no sample: of one counter, or the means of all counters for an id. */
+struct counter_row {
+	const char *name;
+	uint32_t device, id;
+	double least, most, mean, means[COUNTERS];
+};
+
 /* A table that is being written. */
 struct counter_file {
 	const struct nps_counter_table *table;
 	struct nps_counter_view x;
 	uint8_t shown[COUNTERS]; /* counters with a title */
 	size_t nshown;
-	struct nps_csv *csv;
+	struct nps_csv_column columns[COUNTERS]; /* of these, in a table that has a column for each */
 	struct nps_group_by groups; /* struct group */
 	struct nps_pace pace;
+	struct nps_csv_rows *rows;
+	struct counter_row row; /* that is written next */
 };
 
 static size_t rows_of(const struct counter_file *w)
@@ -53,40 +63,6 @@ static double value_of(const struct counter_file *w, size_t counter, double per,
 	double value = nps_counter__value(&w->x, w->table, counter, row);
 
 	return per == 1 ? value : value / per;
-}
-
-/* --- a row a sample ------------------------------------------------------------------------------------ */
-
-static void put_cell(struct counter_file *w, size_t counter, size_t row)
-{
-	const struct nps_counter *c = &w->table->counters[counter];
-	const struct nps_table *rows = nps_counter_table__of(w->x.m, w->table);
-	struct nps_counter_number number;
-
-	if (counter == w->table->time) {
-		nps_csv__time(w->csv, nps_counter_table__times(w->x.m, w->table)[row]);
-		return;
-	}
-	if (!c->value && rows->columns[counter].kind == NPS_COLUMN_text) {
-		nps_csv__text(w->csv, ((const uint32_t *)nps_table__cells(rows, counter))[row]);
-		return;
-	}
-	number = nps_counter__number(&w->x, w->table, counter, row);
-	if (number.kind == NPS_NUMBER_UNSIGNED && c->csv_per == 1)
-		nps_csv__u64(w->csv, number.u);
-	else
-		nps_counter__cell(w->csv, value_of(w, counter, c->csv_per, row));
-}
-
-static void put_samples(struct counter_file *w)
-{
-	for (size_t row = 0; !w->csv->err && row < rows_of(w); row++) {
-		nps_csv__row(w->csv);
-		nps_csv__device(w->csv, device_of(w, row));
-		for (size_t k = 0; k < w->nshown; k++)
-			put_cell(w, w->shown[k], row);
-		nps_csv__end(w->csv);
-	}
 }
 
 /* --- groups of samples --------------------------------------------------------------------------------- */
@@ -144,6 +120,11 @@ static int group_samples(struct counter_file *w)
 	return 0;
 }
 
+static void put_row(struct counter_file *w, unsigned int variant)
+{
+	nps_csv_rows__put(w->rows, &(struct nps_csv_row){ .variant = variant });
+}
+
 /* A row a counter of each device. */
 static void put_statistics(struct counter_file *w)
 {
@@ -155,16 +136,14 @@ static void put_statistics(struct counter_file *w)
 		for (size_t k = 0; k < w->nshown; k++) {
 			const struct statistic *s = &group->statistics[k];
 
-			nps_csv__row(w->csv);
-			nps_csv__device(w->csv, (uint32_t)group->of.key);
-			nps_csv__lit(w->csv, w->table->counters[w->shown[k]].title);
-			if (ranges)
-				nps_counter__cell(w->csv, s->least >= NO_MINIMUM ? 0 : s->least);
-			nps_counter__cell(w->csv, s->most);
-			if (!ranges)
-				nps_counter__cell(w->csv, s->least);
-			nps_counter__cell(w->csv, mean(s));
-			nps_csv__end(w->csv);
+			w->row = (struct counter_row){
+				.name = w->table->counters[w->shown[k]].title,
+				.device = (uint32_t)group->of.key,
+				.least = ranges && s->least >= NO_MINIMUM ? 0 : s->least,
+				.most = s->most,
+				.mean = mean(s),
+			};
+			put_row(w, 0);
 		}
 	}
 }
@@ -173,17 +152,12 @@ static void put_statistics(struct counter_file *w)
 static void put_means(struct counter_file *w, const struct nps_group *of, const struct statistic *statistics,
 		      uint32_t id)
 {
-	nps_csv__row(w->csv);
-	nps_csv__device(w->csv, (uint32_t)of->key);
-	if (w->table->mode != NPS_NO_COLUMN)
-		nps_csv__lit(w->csv, of->sub & WRITE ? "write" : "read");
-	if (id == NPS_NONE)
-		nps_csv__lit(w->csv, "Average");
-	else
-		nps_csv__u64(w->csv, id);
+	w->row.device = (uint32_t)of->key;
+	w->row.name = of->sub & WRITE ? "write" : "read";
+	w->row.id = id;
 	for (size_t k = 0; k < w->nshown; k++)
-		nps_counter__cell(w->csv, mean(&statistics[k]));
-	nps_csv__end(w->csv);
+		w->row.means[k] = mean(&statistics[k]);
+	put_row(w, id == NPS_NONE ? ALL_IDS : 0);
 }
 
 /* The sums of the groups from FIRST on that agree with it in device and mode. Returns the next one. */
@@ -224,88 +198,131 @@ static void put_all_means(struct counter_file *w)
 
 /* --- files --------------------------------------------------------------------------------------------- */
 
-#define HEADER 512
+#define ROW(title, format, member, ...)                                                                      \
+	NPS_CSV_FIELD(title, format, struct counter_row, member, ##__VA_ARGS__)
+#define STATISTIC NPS_CSV_IF(0)
+#define RANGES NPS_CSV_IF(1)
+#define NAMED NPS_CSV_IF(2) /* after a counter, or how it was accessed */
+#define TASKS NPS_CSV_IF(3)
+#define METRICS NPS_CSV_IF(4)
 
-static void header_append(char *header, const char *title)
+static const struct nps_csv_column row_columns[] = {
+	ROW("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	ROW("Mode", WORD, name, .when = NAMED),
+	ROW("Task", NUMBER, id, .when = TASKS),
+	NPS_CSV_SAME(NULL, "Average", .variant = ALL_IDS),
+	ROW("Metric", NUMBER, id, .when = METRICS),
+	NPS_CSV_SAME(NULL, "Average", .variant = ALL_IDS),
+	ROW("Max", DECIMAL, most, .when = STATISTIC),
+	ROW("Min", DECIMAL, least, .when = STATISTIC),
+	ROW("Average", DECIMAL, mean, .when = STATISTIC),
+	ROW("Min", DECIMAL, least, .when = RANGES),
+	ROW("Max", DECIMAL, most, .when = RANGES),
+	ROW("Avg", DECIMAL, mean, .when = RANGES),
+};
+
+static unsigned int conditions(const struct nps_counter_table *table)
 {
-	size_t len = strlen(header);
-
-	snprintf(header + len, HEADER - len, "%s%s", len ? "," : "", title);
+	if (table->csv == NPS_COUNTER_STATISTIC)
+		return STATISTIC | NAMED;
+	if (table->csv == NPS_COUNTER_RANGES)
+		return RANGES | NAMED;
+	return table->mode == NPS_NO_COLUMN ? METRICS : TASKS | NAMED;
 }
 
-/* Finds the counters with a title; titles of columns go into HEADER. */
-static void choose_counters(struct counter_file *w, char *header)
+/* The column of sampled counter I: of the model's table, whose cells a file of samples has as they are. */
+static struct nps_csv_column sample_column(const struct counter_file *w, size_t i)
 {
-	bool columns = w->table->csv == NPS_COUNTER_SAMPLES || w->table->csv == NPS_COUNTER_MEANS;
+	const struct nps_counter *c = &w->table->counters[i];
+	uint8_t kind = nps_counter_table__of(w->x.m, w->table)->columns[i].kind;
+	bool integer = kind != NPS_COLUMN_i64 && kind != NPS_COLUMN_f64 && c->csv_per == 1;
 
-	*header = 0;
-	if (w->table->header)
-		header_append(header, w->table->header);
+	return (struct nps_csv_column){ .title = c->title,
+					.format = i == w->table->time	    ? NPS_CSV_TIME
+						  : kind == NPS_COLUMN_text ? NPS_CSV_TEXT
+						  : integer		    ? NPS_CSV_NUMBER
+									    : NPS_CSV_DECIMAL,
+					.kind = kind,
+					.offset = i,
+					.per = c->csv_per };
+}
+
+static struct nps_csv_column mean_column(const struct counter_file *w, size_t k)
+{
+	struct nps_csv_column column = ROW(w->table->counters[w->shown[k]].title, DECIMAL, means[0]);
+
+	column.offset += k * sizeof(double);
+	return column;
+}
+
+/* Finds the counters with a title. */
+static void choose_counters(struct counter_file *w)
+{
 	for (size_t i = 0; i < w->table->len && w->nshown < COUNTERS; i++) {
 		if (!w->table->counters[i].title)
 			continue;
-		w->shown[w->nshown++] = i;
-		if (columns)
-			header_append(header, w->table->counters[i].title);
+		w->shown[w->nshown] = i;
+		w->columns[w->nshown] = w->table->csv == NPS_COUNTER_SAMPLES ? sample_column(w, i)
+									     : mean_column(w, w->nshown);
+		w->nshown++;
 	}
+}
+
+static int write_groups(const struct nps_export *ex, int dirfd, struct counter_file *w,
+			const struct nps_csv_table *table)
+{
+	bool means = w->table->csv == NPS_COUNTER_MEANS;
+	int err;
+
+	nps_group_by__init(&w->groups, ex->model,
+			   sizeof(struct group) + w->nshown * sizeof(struct statistic));
+	err = group_samples(w);
+	if (err)
+		goto out;
+	err = nps_csv_rows__open(&w->rows, ex, dirfd, table,
+				 &(struct nps_csv_input){ .when = conditions(w->table),
+							  .more = { w->columns, means ? w->nshown : 0 },
+							  .sources[0].structs = &w->row });
+	if (err)
+		goto out;
+	if (means)
+		put_all_means(w);
+	else
+		put_statistics(w);
+	err = nps_csv_rows__close(w->rows, 0);
+out:
+	nps_group_by__free(&w->groups);
+	return err;
 }
 
 static int write_table(const struct nps_export *ex, int dirfd, const struct nps_counter_table *table)
 {
+	const struct nps_csv_column device = { .title = "Device_id",
+					       .format = NPS_CSV_DEVICE,
+					       .kind = NPS_COLUMN_u32,
+					       .offset = table->device,
+					       .when = NPS_CSV_B };
 	struct counter_file w = { .table = table,
 				  .x = { .m = ex->model }, /* no title has a pattern */
 				  .pace = { .model = ex->model } };
-	bool own = table->when == NPS_COUNTER_OWN;
-	char header[HEADER];
-	const struct nps_csv_file file = { .stem = table->when == NPS_COUNTER_OWN_UNLESS_MSPROF
-							   ? nps_counter__stem(ex, table->stem)
-							   : table->stem,
-					   .header = header,
-					   .stamped = !own && nps_counter__stamped(ex),
-					   .device = true };
+	struct nps_csv_table csv = {
+		.stem = table->stem,
+		.msprof = table->when == NPS_COUNTER_OWN_UNLESS_MSPROF ? table->stem + strlen("npuscope_")
+								       : NULL,
+		.unstamped = table->when == NPS_COUNTER_OWN,
+		.columns = NPS_CSV_COLUMNS(row_columns),
+	};
 
-	choose_counters(&w, header);
-	nps_group_by__init(&w.groups, ex->model, sizeof(struct group) + w.nshown * sizeof(struct statistic));
-	w.csv = nps_csv__new(ex, dirfd, &file);
-	if (!w.csv)
-		return -ENOMEM;
-	if (table->csv == NPS_COUNTER_SAMPLES)
-		put_samples(&w);
-	else
-		w.csv->err = group_samples(&w);
-	if (!w.csv->err && table->csv == NPS_COUNTER_MEANS)
-		put_all_means(&w);
-	else if (!w.csv->err && table->csv != NPS_COUNTER_SAMPLES)
-		put_statistics(&w);
-	nps_group_by__free(&w.groups);
-	return nps_csv__close(w.csv);
+	choose_counters(&w);
+	if (table->csv != NPS_COUNTER_SAMPLES)
+		return write_groups(ex, dirfd, &w, &csv);
+	csv.columns = (struct nps_csv_columns){ &device, 1 };
+	csv.table = table->table;
+	return nps_csv_table__write(ex, dirfd, &csv,
+				    &(struct nps_csv_input){ .more = { w.columns, w.nshown } });
 }
 
-/* As the vendor numbers and names them; another one is its number. */
-static void put_engine(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
-{
-	static const char *const names[] = { "VDEC", "JPEGD", "PNGD", "JPEGE", "VPC", "VENC", "SCD" };
-	uint32_t type = csv->model->dvpp.engine_type[row->at[0]];
-
-	(void)ctx;
-	if (type < NPS_ARRAY_SIZE(names))
-		nps_csv__lit(csv, names[type]);
-	else
-		nps_csv__u64(csv, type);
-}
-
-static const struct nps_csv_column dvpp_columns[] = {
-	NPS_CSV_DEVICE_ID(dvpp),
-	NPS_CSV_COL("Dvpp Id", NUMBER, dvpp, id),
-	NPS_CSV_BY("Engine Type", put_engine),
-	NPS_CSV_COL("Engine ID", NUMBER, dvpp, engine),
-	NPS_CSV_COL("All Time(us)", REPR, dvpp, time),
-	NPS_CSV_COL("All Frame", REPR, dvpp, frames),
-	NPS_CSV_COL("All Utilization(%)", REPR, dvpp, utilization),
-};
-static const struct nps_csv_table dvpp = { "dvpp", NPS_CSV_OF(dvpp, dvpp_columns) };
-
-int nps_export__counter_csv(const struct nps_export *ex, int dirfd)
+static int samples(const struct nps_export *ex, int dirfd)
 {
 	bool all = nps_counter__stamped(ex) || ex->model->sampled;
 	int err = 0;
@@ -316,15 +333,19 @@ int nps_export__counter_csv(const struct nps_export *ex, int dirfd)
 		if (table->csv != NPS_COUNTER_NO_CSV && (all || table->when != NPS_COUNTER_OWN_UNLESS_MSPROF))
 			err = write_table(ex, dirfd, table);
 	}
-	if (!err)
-		err = nps_counter__ports(ex, dirfd, "nic", &ex->model->nic);
-	if (!err)
-		err = nps_counter__ports(ex, dirfd, "roce", &ex->model->roce);
-	for (int vector = 0; !err && all && vector < 2; vector++)
-		err = nps_counter__utilization(ex, dirfd, vector);
-	if (!err && nps_counter__stamped(ex))
-		err = nps_csv_table__write(ex, dirfd, &dvpp, NULL);
-	if (!err && nps_counter__stamped(ex))
-		err = nps_counter__system(ex, dirfd);
-	return err ? err : nps_counter__host(ex, dirfd);
+	return err;
+}
+
+int nps_export__counter_csv(const struct nps_export *ex, int dirfd)
+{
+	bool msprof = nps_counter__stamped(ex);
+	nps_csv_write_fn *const tables[] = {
+		samples,
+		nps_counter__ports,
+		msprof || ex->model->sampled ? nps_counter__utilization : NULL,
+		msprof ? nps_counter__system : NULL,
+		nps_counter__host,
+	};
+
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

@@ -19,13 +19,6 @@ struct used {
 	double peak, recommend; /* 0: nothing was used */
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int find_used(const struct nps_model *m, const double *samples, size_t len, struct used *used)
 {
 	struct nps_pace pace = { .model = m };
@@ -44,13 +37,12 @@ static int find_used(const struct nps_model *m, const double *samples, size_t le
 		if (to)
 			*to = samples[i];
 	}
-	if (!err && positive.data) {
-		const double *sorted = positive.data;
-
-		qsort(positive.data, positive.len, sizeof(double), by_value);
-		used->peak = sorted[positive.len - 1];
-		used->recommend = sorted[(size_t)ceil((positive.len - 1) * PERCENTILE)] / HEADROOM;
-	}
+	if (err || !positive.len)
+		goto out;
+	qsort(positive.data, positive.len, sizeof(double), nps_by_double);
+	used->peak = NPS_AT(&positive, double, positive.len - 1);
+	used->recommend = NPS_AT(&positive, double, (size_t)ceil((positive.len - 1) * PERCENTILE)) / HEADROOM;
+out:
 	nps_vec__free(&positive);
 	return err;
 }
@@ -191,8 +183,9 @@ static int host_disk(const struct nps_export *ex, int dirfd)
 	if (!m->host_disk.t.len)
 		return 0;
 	err = find_used(m, m->host_disk.read, m->host_disk.t.len, &usage.used);
-	if (!err)
-		err = find_used(m, m->host_disk.write, m->host_disk.t.len, &usage.written);
+	if (err)
+		return err;
+	err = find_used(m, m->host_disk.write, m->host_disk.t.len, &usage.written);
 	return err ? err : write_usage(ex, dirfd, &table, &usage);
 }
 
@@ -212,18 +205,36 @@ static int host_network(const struct nps_export *ex, int dirfd)
 
 int nps_counter__host(const struct nps_export *ex, int dirfd)
 {
-	int err = host_cpu(ex, dirfd);
+	static nps_csv_write_fn *const tables[] = { host_cpu, host_mem, host_disk, host_network,
+						    nps_counter__os };
 
-	if (!err)
-		err = host_mem(ex, dirfd);
-	if (!err)
-		err = host_disk(ex, dirfd);
-	if (!err)
-		err = host_network(ex, dirfd);
-	return err ? err : nps_counter__os(ex, dirfd);
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }
 
 /* --- the whole system, msprof's layout --- */
+
+/* As the vendor numbers and names them; another one is its number. */
+static void put_engine(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+{
+	static const char *const names[] = { "VDEC", "JPEGD", "PNGD", "JPEGE", "VPC", "VENC", "SCD" };
+	uint32_t type = csv->model->dvpp.engine_type[row->at[0]];
+
+	(void)ctx;
+	if (type < NPS_ARRAY_SIZE(names))
+		nps_csv__lit(csv, names[type]);
+	else
+		nps_csv__u64(csv, type);
+}
+
+static const struct nps_csv_column dvpp_columns[] = {
+	NPS_CSV_DEVICE_ID(dvpp),
+	NPS_CSV_COL("Dvpp Id", NUMBER, dvpp, id),
+	NPS_CSV_BY("Engine Type", put_engine),
+	NPS_CSV_COL("Engine ID", NUMBER, dvpp, engine),
+	NPS_CSV_COL("All Time(us)", REPR, dvpp, time),
+	NPS_CSV_COL("All Frame", REPR, dvpp, frames),
+	NPS_CSV_COL("All Utilization(%)", REPR, dvpp, utilization),
+};
 
 static const struct nps_csv_column cpu_share_columns[] = {
 	NPS_CSV_DEVICE_ID(cpu_share),
@@ -268,6 +279,7 @@ static const struct nps_csv_column process_mem_columns[] = {
 int nps_counter__system(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table tables[] = {
+		{ "dvpp", NPS_CSV_OF(dvpp, dvpp_columns) },
 		{ "cpu_usage", NPS_CSV_OF(cpu_share, cpu_share_columns) },
 		{ "process_cpu_usage", NPS_CSV_OF(process_cpu, process_cpu_columns) },
 		{ "sys_mem", NPS_CSV_OF(sys_mem, sys_mem_columns) },

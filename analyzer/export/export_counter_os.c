@@ -35,7 +35,7 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 	struct nps_pace pace = { .model = m };
 
 	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
-		uint64_t ns = t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0;
+		uint64_t ns = nps_span(t->start[i], t->end[i]);
 		struct call *call = call_of(calls, t->gtid[i], t->name[i]);
 
 		if (!call)
@@ -82,6 +82,8 @@ static int os_runtime(const struct nps_export *ex, int dirfd)
 
 	nps_group_by__init(&calls.list, ex->model, sizeof(struct call));
 	err = count_calls(ex->model, &calls);
+	if (err)
+		goto out;
 	for (size_t i = 0; i < nps_group_by__len(&calls.list); i++) {
 		struct call *call = nps_group_by__at(&calls.list, i);
 
@@ -89,12 +91,8 @@ static int os_runtime(const struct nps_export *ex, int dirfd)
 		call->mean = call->sum.total / 1000.0 / call->sum.count;
 	}
 	nps_group_by__sort(&calls.list, nps_group__by_total);
-	if (!err)
-		err = nps_csv_table__write(ex, dirfd, &table,
-					   &(struct nps_csv_input){ .sources[0] = { NULL,
-										    calls.list.rows.data,
-										    sizeof(struct call) },
-								    .len = nps_group_by__len(&calls.list) });
+	err = nps_csv_table__write_structs(ex, dirfd, &table, &calls.list.rows);
+out:
 	nps_group_by__free(&calls.list);
 	return err;
 }
@@ -188,14 +186,17 @@ static const struct nps_csv_column lock_columns[] = {
 	LOCK("Max Woken By", NUMBER_NOT_0, waker),
 };
 
-static const struct nps_csv_table lock_table = { "npuscope_locks", .asked = NPS_ASKED_OS,
-						 NPS_CSV_OF(os_lock, lock_columns) };
+static int locks(const struct nps_export *ex, int dirfd)
+{
+	static const struct nps_csv_table table = { "npuscope_locks", .asked = NPS_ASKED_OS,
+						    NPS_CSV_OF(os_lock, lock_columns) };
+
+	return nps_csv_table__write(ex, dirfd, &table, NULL);
+}
 
 int nps_counter__os(const struct nps_export *ex, int dirfd)
 {
-	int err = os_runtime(ex, dirfd);
+	static nps_csv_write_fn *const tables[] = { os_runtime, threads, locks };
 
-	if (!err)
-		err = threads(ex, dirfd);
-	return err ? err : nps_csv_table__write(ex, dirfd, &lock_table, NULL);
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

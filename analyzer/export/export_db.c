@@ -181,51 +181,57 @@ static int file_path(char *name, size_t size, const struct nps_export *ex, const
 	return (size_t)len < size ? 0 : -ENAMETOOLONG;
 }
 
-int nps_export__db(const struct nps_export *ex, int dirfd, const char *path)
+/* Makes the database NAME, with what FILL_DB writes into it. */
+static int make_database(const struct nps_export *ex, const char *name,
+			 void (*fill_db)(struct nps_db_fill *fill))
 {
 	struct nps_db_fill fill = { .ex = ex,
 				    .model = ex->model,
 				    .generation = nps_db_generation(ex->generation) };
-	char name[4300];
-	int err = file_path(name, sizeof(name), ex, path);
+	int err;
 
-	(void)dirfd;
-	if (err)
-		return err;
 	nps_db_ids__init(&fill.ids, ex->model);
-	if (!nps_db_writer__open(&fill.db, name)) {
-		nps_db_fill__identity(&fill);
-		fill_tables(&fill);
-		nps_db_fill__viewer(&fill);
-		nps_db_fill__enums(&fill);
-		nps_db_ids__write(&fill.ids, &fill.db);
-	}
+	if (!nps_db_writer__open(&fill.db, name))
+		fill_db(&fill);
 	err = nps_db_writer__close(&fill.db);
 	nps_db_ids__free(&fill.ids);
 	return err;
 }
 
-int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *path)
+static void fill_all(struct nps_db_fill *fill)
 {
-	struct nps_db_fill fill = { .ex = ex,
-				    .model = ex->model,
-				    .generation = nps_db_generation(ex->generation) };
-	size_t rows = 0;
+	nps_db_fill__identity(fill);
+	fill_tables(fill);
+	nps_db_fill__viewer(fill);
+	nps_db_fill__enums(fill);
+	nps_db_ids__write(&fill->ids, &fill->db);
+}
+
+int nps_export__db(const struct nps_export *ex, int dirfd, const char *path)
+{
 	char name[4300];
-	int err = snprintf(name, sizeof(name), "%s/analysis.db", path) < (int)sizeof(name) ? 0
-											   : -ENAMETOOLONG;
+	int err = file_path(name, sizeof(name), ex, path);
 
 	(void)dirfd;
+	return err ? err : make_database(ex, name, fill_all);
+}
+
+static void fill_analysis(struct nps_db_fill *fill)
+{
+	for (const struct nps_db_table *table = nps_db_analysis_tables; table->name; table++)
+		if (is_present(fill, table))
+			nps_db_fill__table(fill, table);
+}
+
+int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *path)
+{
+	size_t rows = 0;
+	char name[4300];
+
+	(void)dirfd;
+	if (snprintf(name, sizeof(name), "%s/analysis.db", path) >= (int)sizeof(name))
+		return -ENAMETOOLONG;
 	for (const struct nps_db_table *table = nps_db_analysis_tables; table->name; table++)
 		rows += nps_db_table__of(ex->model, table)->len;
-	if (err || !rows)
-		return err;
-	nps_db_ids__init(&fill.ids, ex->model); /* it has none, but the rows are read in one way */
-	if (!nps_db_writer__open(&fill.db, name))
-		for (const struct nps_db_table *table = nps_db_analysis_tables; table->name; table++)
-			if (is_present(&fill, table))
-				nps_db_fill__table(&fill, table);
-	err = nps_db_writer__close(&fill.db);
-	nps_db_ids__free(&fill.ids);
-	return err;
+	return rows ? make_database(ex, name, fill_analysis) : 0;
 }

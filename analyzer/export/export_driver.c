@@ -126,17 +126,14 @@ static int statistic(const struct nps_export *ex, int dirfd)
 	nps_vec__init(&keys, ex->model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&sums, ex->model->tmpfd, sizeof(struct sum));
 	err = sort_calls(d, &keys);
-	if (!err)
-		err = sum_up(d, keys.data, &sums);
-	if (!err) {
-		for (size_t i = 0; i < sums.len; i++)
-			set_cells(keys.data, &NPS_AT(&sums, struct sum, i));
-		qsort(sums.data, sums.len, sizeof(struct sum), by_total);
-		err = nps_csv_table__write(
-			ex, dirfd, &table,
-			&(struct nps_csv_input){ .sources[0] = { NULL, sums.data, sizeof(struct sum) },
-						 .len = sums.len });
-	}
+	err = err ? err : sum_up(d, keys.data, &sums);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < sums.len; i++)
+		set_cells(keys.data, &NPS_AT(&sums, struct sum, i));
+	qsort(sums.data, sums.len, sizeof(struct sum), by_total);
+	err = nps_csv_table__write_structs(ex, dirfd, &table, &sums);
+out:
 	nps_vec__free(&keys);
 	nps_vec__free(&sums);
 	return err;

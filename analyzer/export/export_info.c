@@ -29,10 +29,11 @@ static int write_json(const cJSON *json, int dirfd, const char *name)
 	struct nps_writer w;
 	int err = text ? nps_writer__open(&w, dirfd, name) : -ENOMEM;
 
-	if (!err) {
-		write_indented(&w, text);
-		err = nps_writer__close(&w);
-	}
+	if (err)
+		goto out;
+	write_indented(&w, text);
+	err = nps_writer__close(&w);
+out:
 	cJSON_free(text);
 	return err;
 }
@@ -69,7 +70,7 @@ int nps_export__info(const struct nps_export *ex, int dirfd)
 		err = info ? write_json(info, dirfd, name) : -ENOMEM;
 		cJSON_Delete(info);
 	}
-	if (!err && model->metadata)
-		err = write_json(model->metadata, dirfd, "profiler_metadata.json");
-	return err;
+	if (err || !model->metadata)
+		return err;
+	return write_json(model->metadata, dirfd, "profiler_metadata.json");
 }

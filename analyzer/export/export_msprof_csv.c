@@ -1,149 +1,86 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of msprof's layout (outputs 3.4), but for sampled counters. */
 #include "export/csv_tables.h"
+#include "export/table.h"
 
-#include <errno.h>
+static const struct nps_csv_column aicpu_mi_columns[] = {
+	NPS_CSV_DEVICE_ID(aicpu_mi),
+	NPS_CSV_COL("Node Name", TEXT, aicpu_mi, node),
+	NPS_CSV_COL("Start Time(us)", TIME, aicpu_mi, start),
+	NPS_CSV_COL("End Time(us)", TIME, aicpu_mi, end),
+	NPS_CSV_COL("Queue Size", NUMBER, aicpu_mi, queue),
+};
 
-static int aicpu_mi(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = { .stem = "aicpu_mi",
-					   .header = "Node Name,Start Time(us),End Time(us),Queue Size",
-					   .stamped = true,
-					   .device = true };
-	const struct nps_aicpu_mi_table *t = &ex->model->aicpu_mi;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+static const struct nps_csv_column dp_columns[] = {
+	NPS_CSV_DEVICE_ID(dp),
+	NPS_CSV_COL("Timestamp(us)", TIME, dp, timestamp),
+	NPS_CSV_COL("Action", TEXT, dp, action),
+	NPS_CSV_COL("Source", TEXT, dp, source),
+	NPS_CSV_COL("Cached Buffer Size", NUMBER, dp, size),
+};
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__text(csv, t->node[i]);
-		nps_csv__time(csv, t->start[i]);
-		nps_csv__time(csv, t->end[i]);
-		nps_csv__u64(csv, t->queue[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
+#define KB(title, column) NPS_CSV_COL(title, REPR_OR_BLANK, fusion_op, column, .per = NPS_KB)
 
-static int dp(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = { .stem = "dp",
-					   .header = "Timestamp(us),Action,Source,Cached Buffer Size",
-					   .stamped = true,
-					   .device = true };
-	const struct nps_dp_table *t = &ex->model->dp;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+static const struct nps_csv_column fusion_op_columns[] = {
+	NPS_CSV_HOST_ID,
+	NPS_CSV_COL("Model Name", TEXT, fusion_op, model_name),
+	NPS_CSV_COL("Model ID", NUMBER, fusion_op, model),
+	NPS_CSV_COL("Fusion Op", TEXT, fusion_op, name),
+	NPS_CSV_COL("Original Ops", TEXT, fusion_op, originals),
+	KB("Memory Input(KB)", input),
+	KB("Memory Output(KB)", output),
+	KB("Memory Weight(KB)", weight),
+	KB("Memory Workspace(KB)", workspace),
+	KB("Memory Total(KB)", total),
+};
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__time(csv, t->timestamp[i]);
-		nps_csv__text(csv, t->action[i]);
-		nps_csv__text(csv, t->source[i]);
-		nps_csv__u64(csv, t->size[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
-
-static int fusion_op(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = {
-		.stem = "fusion_op",
-		.header = "Model Name,Model ID,Fusion Op,Original Ops,Memory Input(KB),"
-			  "Memory Output(KB),Memory Weight(KB),Memory Workspace(KB),"
-			  "Memory Total(KB)",
-		.stamped = true,
-		.device = true
-	};
-	const struct nps_fusion_op_table *t = &ex->model->fusion_op;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__text(csv, t->model_name[i]);
-		nps_csv__u64(csv, t->model[i]);
-		nps_csv__text(csv, t->name[i]);
-		nps_csv__text(csv, t->originals[i]);
-		nps_csv__bytes(csv, t->input[i], NPS_KB);
-		nps_csv__bytes(csv, t->output[i], NPS_KB);
-		nps_csv__bytes(csv, t->weight[i], NPS_KB);
-		nps_csv__bytes(csv, t->workspace[i], NPS_KB);
-		nps_csv__bytes(csv, t->total[i], NPS_KB);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
-
-static void put_device_mark(struct nps_csv *csv, uint64_t time)
-{
-	if (time)
-		nps_csv__time(csv, time);
-	else
-		nps_csv__lit(csv, "N/A");
-}
-
-static int msprof_tx(const struct nps_export *ex, int dirfd)
+static void put_event_type(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
 	static const char *const types[] = { "marker", "push/pop", "start/end", "marker_ex" };
-	bool early = ex->generation == NPS_GENERATION_A;
-	const struct nps_csv_file file = {
-		.stem = "msprof_tx",
-		.header = early ? "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),"
-				  "End_time(us),message_type,message,domain"
-				: "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),"
-				  "End_time(us),message_type,message,domain,Device Start_time(us),"
-				  "Device End_time(us)",
-		.stamped = true,
-		.device = true
-	};
-	const struct nps_mstx_table *t = &ex->model->mstx;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	uint32_t type = csv->model->mstx.type[row->at[0]];
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__u64(csv, t->gtid[i] >> 32);
-		nps_csv__u64(csv, t->gtid[i] & UINT32_MAX);
-		nps_csv__u64(csv, t->category[i]);
-		nps_csv__lit(csv, t->type[i] < NPS_ARRAY_SIZE(types) ? types[t->type[i]] : "N/A");
-		nps_csv__i64(csv, t->payload_type[i]);
-		nps_csv__u64(csv, t->payload[i]);
-		nps_csv__time(csv, t->start[i]);
-		nps_csv__time(csv, t->end[i]);
-		nps_csv__i64(csv, t->message_type[i]);
-		nps_csv__text(csv, t->message[i]);
-		nps_csv__text(csv, t->domain[i]);
-		if (!early) {
-			put_device_mark(csv, t->device_start[i]);
-			put_device_mark(csv, t->device_end[i]);
-		}
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+	(void)ctx;
+	nps_csv__lit(csv, type < NPS_ARRAY_SIZE(types) ? types[type] : "N/A");
+}
+
+static const struct nps_csv_column mstx_columns[] = {
+	NPS_CSV_HOST_ID,
+	NPS_CSV_COL("pid", PID, mstx, gtid),
+	NPS_CSV_COL("tid", TID, mstx, gtid),
+	NPS_CSV_COL("category", NUMBER, mstx, category),
+	NPS_CSV_BY("event_type", put_event_type),
+	NPS_CSV_COL("payload_type", NUMBER_OR_BLANK, mstx, payload_type),
+	NPS_CSV_COL("payload_value", NUMBER, mstx, payload),
+	NPS_CSV_COL("Start_time(us)", TIME, mstx, start),
+	NPS_CSV_COL("End_time(us)", TIME, mstx, end),
+	NPS_CSV_COL("message_type", NUMBER_OR_BLANK, mstx, message_type),
+	NPS_CSV_COL("message", TEXT, mstx, message),
+	NPS_CSV_COL("domain", TEXT, mstx, domain),
+	NPS_CSV_COL("Device Start_time(us)", TIME_NOT_0, mstx, device_start, .when = NPS_CSV_B),
+	NPS_CSV_COL("Device End_time(us)", TIME_NOT_0, mstx, device_end, .when = NPS_CSV_B),
+};
+
+static int tables_of_rows(const struct nps_export *ex, int dirfd)
+{
+	static const struct nps_csv_table tables[] = {
+		{ "aicpu_mi", NPS_CSV_OF(aicpu_mi, aicpu_mi_columns) },
+		{ "dp", NPS_CSV_OF(dp, dp_columns) },
+		{ "fusion_op", NPS_CSV_OF(fusion_op, fusion_op_columns) },
+		{ "msprof_tx", NPS_CSV_OF(mstx, mstx_columns) },
+	};
+
+	return nps_csv_tables__write(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }
 
 int nps_export__msprof_csv(const struct nps_export *ex, int dirfd)
 {
-	static int (*const tables[])(const struct nps_export *, int) = {
-		nps_csv__kernels,
-		nps_csv__op_statistic,
-		nps_csv__api_statistic,
-		nps_csv__communication_statistic,
-		nps_csv__task_time,
-		nps_csv__msprof_memory,
-		nps_csv__task_counters,
-		nps_csv__aicpu,
-		aicpu_mi,
-		dp,
-		fusion_op,
-		msprof_tx,
-		nps_csv__step_trace,
+	static nps_csv_write_fn *const tables[] = {
+		nps_csv__kernels,	nps_csv__op_statistic,
+		nps_csv__api_statistic, nps_csv__communication_statistic,
+		nps_csv__task_time,	nps_csv__msprof_memory,
+		nps_csv__task_counters, nps_csv__aicpu,
+		tables_of_rows,		nps_csv__step_trace,
 	};
-	int err = 0;
 
-	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(tables); i++)
-		err = tables[i](ex, dirfd);
-	return err;
+	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

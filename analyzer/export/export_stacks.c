@@ -57,17 +57,16 @@ static int one_view(const struct nps_export *ex, int dirfd, const struct view *v
 	char title[256];
 	int err = nps_flame__init(&flame, m->tmpfd);
 
-	if (!err)
-		err = collect(&flame, m, view->kind);
-	if (!err && (nps_flame__node(&flame, 0)->total || m->asked & view->asked)) {
-		snprintf(title, sizeof(title), "%.64s (process %u) %s", nps_model__text(m, m->process),
-			 m->pid, view->title);
-		labels.title = title;
-		if (nps_flame__node(&flame, 0)->total) /* scripts stumble over files without a line */
-			err = nps_flame__write_folded(&flame, dirfd, view->folded, view->unit);
-		if (!err)
-			err = nps_flame__write_svg(&flame, dirfd, view->svg, &labels);
-	}
+	err = err ? err : collect(&flame, m, view->kind);
+	if (err || (!nps_flame__node(&flame, 0)->total && !(m->asked & view->asked)))
+		goto out;
+	snprintf(title, sizeof(title), "%.64s (process %u) %s", nps_model__text(m, m->process), m->pid,
+		 view->title);
+	labels.title = title;
+	if (nps_flame__node(&flame, 0)->total) /* scripts stumble over files without a line */
+		err = nps_flame__write_folded(&flame, dirfd, view->folded, view->unit);
+	err = err ? err : nps_flame__write_svg(&flame, dirfd, view->svg, &labels);
+out:
 	nps_flame__free(&flame);
 	return err;
 }

@@ -225,11 +225,12 @@ int nps_flame__write_svg(const struct nps_flame *f, int dirfd, const char *name,
 	p.row = calloc(f->nodes.len, sizeof(*p.row));
 	if (p.x && p.row)
 		err = nps_writer__open(&p.w, dirfd, name);
-	if (!err) {
-		place(&p);
-		write_picture(&p);
-		err = nps_writer__close(&p.w);
-	}
+	if (err)
+		goto out;
+	place(&p);
+	write_picture(&p);
+	err = nps_writer__close(&p.w);
+out:
 	free(p.x);
 	free(p.row);
 	return err;

@@ -231,18 +231,15 @@ int nps_export__folded(const struct nps_export *ex, int dirfd)
 	struct folder f;
 	int err = init(&f, ex->model);
 
-	if (!err) {
-		add_host_time(&f);
-		err = f.err;
-	}
-	if (!err) {
+	if (err)
+		goto out;
+	add_host_time(&f);
+	if (!f.err)
 		add_device_time(&f);
-		err = f.err;
-	}
-	if (!err)
-		err = write_file(&f, dirfd, "npuscope.folded", false);
-	if (!err)
-		err = write_file(&f, dirfd, "npuscope_device.folded", true);
+	err = f.err;
+	err = err ? err : write_file(&f, dirfd, "npuscope.folded", false);
+	err = err ? err : write_file(&f, dirfd, "npuscope_device.folded", true);
+out:
 	for (size_t i = 0; i < f.threads.len; i++)
 		free(NPS_AT(&f.threads, struct thread, i).stack);
 	nps_vec__free(&f.nodes);

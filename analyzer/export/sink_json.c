@@ -65,17 +65,15 @@ static void write_item(struct nps_trace *t, const struct nps_item *item)
 
 static int scan(struct nps_trace *t)
 {
-	int err = nps_trace__scan_host(t);
+	static int (*const scans[])(struct nps_trace *) = {
+		nps_trace__scan_host, nps_trace__scan_links, nps_trace__scan_device,
+		nps_trace__scan_comm, nps_trace__scan_sched, nps_trace__scan_counters,
+	};
+	int err = 0;
 
-	if (!err)
-		err = nps_trace__scan_links(t);
-	if (!err)
-		err = nps_trace__scan_device(t);
-	if (!err)
-		err = nps_trace__scan_comm(t);
-	if (!err)
-		err = nps_trace__scan_sched(t);
-	return err ? err : nps_trace__scan_counters(t);
+	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(scans); i++)
+		err = scans[i](t);
+	return err;
 }
 
 static int name_layers(struct nps_trace *t)
@@ -102,9 +100,10 @@ static int open_file(struct nps_trace *t, int dirfd, const char *name)
 	int err = t->ex->gzip && t->m->layout == NPS_LAYOUT_TORCH ? nps_writer__open_gzip(&t->w, dirfd, name)
 								  : nps_writer__open(&t->w, dirfd, name);
 
-	if (!err)
-		nps_writer__lit(&t->w, "[");
-	return err;
+	if (err)
+		return err;
+	nps_writer__lit(&t->w, "[");
+	return 0;
 }
 
 static int close_file(struct nps_trace *t, int err)
@@ -136,13 +135,10 @@ static int write_torch(struct nps_trace *t, int dirfd)
 	if (err)
 		return err;
 	err = nps_trace__torch(t);
-	if (!err)
-		err = name_layers(t);
-	if (!err)
-		err = write_items(t, UINT64_MAX);
+	err = err ? err : name_layers(t);
+	err = err ? err : write_items(t, UINT64_MAX);
 	nps_trace__close_counters(t);
-	if (!err)
-		err = nps_trace__torch_to_npu(t);
+	err = err ? err : nps_trace__torch_to_npu(t);
 	return close_file(t, err);
 }
 
@@ -163,8 +159,7 @@ static int write_msprof(struct nps_trace *t, int dirfd)
 		if (err)
 			return err;
 		err = name_layers(t);
-		if (!err)
-			err = write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
+		err = err ? err : write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
 		if (nps_timeline__ended(&t->timeline))
 			nps_trace__close_counters(t);
 		err = close_file(t, err);
@@ -228,9 +223,10 @@ int nps_export__trace(const struct nps_export *ex, int dirfd)
 	init(&t, ex);
 	nps_timeline__open(&t.timeline, ex->model, wanted_items(&t));
 	err = scan(&t);
-	if (!err)
-		err = ex->model->layout == NPS_LAYOUT_TORCH ? write_torch(&t, dirfd)
-							    : write_msprof(&t, dirfd);
+	if (err)
+		goto out;
+	err = ex->model->layout == NPS_LAYOUT_TORCH ? write_torch(&t, dirfd) : write_msprof(&t, dirfd);
+out:
 	closed = nps_timeline__close(&t.timeline);
 	done(&t);
 	return err ? err : closed;

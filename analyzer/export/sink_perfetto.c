@@ -487,15 +487,15 @@ int nps_export__perfetto(const struct nps_export *ex, int dirfd)
 	int err = nps_counter_view__init(&p.counters, ex->model, false);
 
 	nps_vec__init(&p.tracks, ex->model->tmpfd, sizeof(uint64_t));
-	if (!err)
-		err = nps_pftrace__open(&p.w, dirfd, "npuscope.pftrace");
-	if (!err) {
-		write_all(&p);
-		if (nps_pftrace__crowded(p.w))
-			nps_msg("npuscope.pftrace: %llu slices overlap too many others: they are instants",
-				(unsigned long long)nps_pftrace__crowded(p.w));
-		err = nps_pftrace__close(p.w);
-	}
+	err = err ? err : nps_pftrace__open(&p.w, dirfd, "npuscope.pftrace");
+	if (err)
+		goto out;
+	write_all(&p);
+	if (nps_pftrace__crowded(p.w))
+		nps_msg("npuscope.pftrace: %llu slices overlap too many others: they are instants",
+			(unsigned long long)nps_pftrace__crowded(p.w));
+	err = nps_pftrace__close(p.w);
+out:
 	nps_counter_view__free(&p.counters);
 	nps_vec__free(&p.tracks);
 	nps_map__free(&p.rows);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FORMAT 0x3fU /* without the flags */
+#define FORMAT 0x1fU /* without the flags */
 
 /* A column's cell, found once for all rows. */
 struct cell {
@@ -17,7 +17,7 @@ struct cell {
 	int64_t least, most; /* of integers: others are not known */
 	double per;
 	uint8_t format, kind, source;
-	bool blank; /* if it is not known */
+	bool blank, blank_no_row; /* what is not known; what has no row */
 	const struct nps_csv_column *column;
 };
 
@@ -97,7 +97,6 @@ static inline void put_integer(struct nps_csv *csv, const struct cell *c, uint64
 		put_hex(csv, value);
 		break;
 	case NPS_CSV_TEXT:
-	case NPS_CSV_TEXT_IF_ROW:
 		nps_csv__text(csv, (uint32_t)value);
 		break;
 	case NPS_CSV_SHAPES:
@@ -136,6 +135,14 @@ static inline double quotient(const struct cell *c, const char *at)
 	return (c->kind == NPS_COLUMN_i64 ? (double)(int64_t)integral : (double)integral) / c->per;
 }
 
+static void put_float_sum(struct nps_csv *csv, double value)
+{
+	if (csv->ex->generation == NPS_GENERATION_A || value < 0)
+		nps_csv__repr(csv, value);
+	else
+		nps_csv__milli(csv, nps_thousandths(value));
+}
+
 static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 {
 	switch (format) {
@@ -151,6 +158,9 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 	case NPS_CSV_REPR:
 		nps_csv__repr(csv, value);
 		break;
+	case NPS_CSV_SUM:
+		put_float_sum(csv, value);
+		break;
 	case NPS_CSV_COUNT:
 		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
 		break;
@@ -159,6 +169,8 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 			nps_csv__lit(csv, "0");
 		else if (format == NPS_CSV_REPR_INT_0)
 			nps_csv__repr(csv, value);
+		else if (format == NPS_CSV_SUM_INT_0)
+			put_float_sum(csv, value);
 		else
 			nps_counter__cell(csv, value);
 	}
@@ -207,7 +219,7 @@ void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
 	for (; c < end; c++) {
 		if (put_known(csv, c, row, ctx))
 			continue;
-		if (c->blank)
+		if (c->blank || (c->blank_no_row && row->at[c->source] == NPS_CSV_NO_ROW))
 			nps_csv__empty(csv);
 		else
 			nps_csv__lit(csv, "N/A");
@@ -249,6 +261,7 @@ static int find_cell(const struct nps_csv_column *column, const struct nps_csv_s
 			       .most = INT64_MAX,
 			       .per = column->per == 0 ? 1 : column->per,
 			       .blank = column->format & NPS_CSV_BLANK,
+			       .blank_no_row = column->format & NPS_CSV_BLANK_NO_ROW,
 			       .column = column };
 	if (column->format & NPS_CSV_0_NONE)
 		cell->least = 1;
@@ -431,6 +444,14 @@ int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct np
 	return nps_csv_rows__close(rows, 0);
 }
 
+int nps_csv_table__write_structs(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
+				 const struct nps_vec *rows)
+{
+	return nps_csv_table__write(ex, dirfd, table,
+				    &(struct nps_csv_input){ .sources[0] = { NULL, rows->data, rows->elem },
+							     .len = rows->len });
+}
+
 int nps_csv_tables__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *tables,
 			  size_t n)
 {
@@ -438,5 +459,14 @@ int nps_csv_tables__write(const struct nps_export *ex, int dirfd, const struct n
 
 	for (size_t i = 0; !err && i < n; i++)
 		err = nps_csv_table__write(ex, dirfd, &tables[i], NULL);
+	return err;
+}
+
+int nps_csv__write_each(const struct nps_export *ex, int dirfd, nps_csv_write_fn *const *tables, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++)
+		err = tables[i] ? tables[i](ex, dirfd) : 0;
 	return err;
 }

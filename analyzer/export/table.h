@@ -26,7 +26,8 @@
 #define NPS_CSV_VARIANTS 4
 #define NPS_CSV_NO_ROW SIZE_MAX /* the source has no row for this one: its cells are not known */
 
-/* Of a format: what is "not known" beside NPS_NULL and NaN, and what is written for it instead of N/A. */
+/* Of a format: what stands for "not known" beside NPS_NULL and NaN, and what is written for it in place of N/A. */
+#define NPS_CSV_BLANK_NO_ROW 0x20U /* nothing, if its source has no row for this one */
 #define NPS_CSV_0_NONE 0x40U /* 0 */
 #define NPS_CSV_BLANK 0x80U /* nothing */
 
@@ -40,7 +41,6 @@ enum nps_csv_format {
 	NPS_CSV_TID, /* lower half of a gtid */
 	NPS_CSV_HEX, /* 0x1f */
 	NPS_CSV_TEXT, /* of the model */
-	NPS_CSV_TEXT_IF_ROW, /* for NPS_CSV_TEXT_OF_ROW */
 	NPS_CSV_SHAPES, /* the same in quotes that belong to it */
 	NPS_CSV_WORD, /* C string, short and without anything that needs quotes */
 	/* Whole thousandths, such as ns as us; a negative one is not known: */
@@ -55,6 +55,8 @@ enum nps_csv_format {
 	NPS_CSV_FINE, /* rounded to 9 decimals */
 	NPS_CSV_REPR, /* a float as Python writes it */
 	NPS_CSV_REPR_INT_0, /* the same, but 0 is an integer */
+	NPS_CSV_SUM, /* as Python prints a sum of floats in generation A, FIXED in B */
+	NPS_CSV_SUM_INT_0, /* the same, but 0 is an integer: that of an empty list */
 	NPS_CSV_COUNT, /* 5, rounded; what no count can be is 0 */
 	/* Without a cell: */
 	NPS_CSV_LITERAL, /* the column's `literal` */
@@ -68,7 +70,10 @@ enum nps_csv_format {
 	NPS_CSV_SHORT_OR_BLANK = NPS_CSV_SHORT | NPS_CSV_BLANK,
 	NPS_CSV_SPAN_OR_BLANK = NPS_CSV_SPAN | NPS_CSV_BLANK,
 	NPS_CSV_REPR_OR_BLANK = NPS_CSV_REPR | NPS_CSV_BLANK,
-	NPS_CSV_TEXT_OF_ROW = NPS_CSV_TEXT_IF_ROW | NPS_CSV_BLANK /* blank only if its source has no row */
+	/* N/A in rows that have one in their source, blank in the others: */
+	NPS_CSV_TEXT_OF_ROW = NPS_CSV_TEXT | NPS_CSV_BLANK_NO_ROW,
+	NPS_CSV_SUM_OF_ROW = NPS_CSV_SUM | NPS_CSV_BLANK_NO_ROW,
+	NPS_CSV_SUM_INT_0_OF_ROW = NPS_CSV_SUM_INT_0 | NPS_CSV_BLANK_NO_ROW
 };
 
 /* Where a column exists: all bits must hold. The higher ones are conditions of a table, see nps_csv_input. */
@@ -139,9 +144,19 @@ struct nps_csv_input {
 int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
 			 const struct nps_csv_input *input);
 
+/* The same of a table whose rows are the structs of ROWS. */
+int nps_csv_table__write_structs(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
+				 const struct nps_vec *rows);
+
 /* Writes N tables whose rows are those of their own sources, one after the other. 0 or negative errno. */
 int nps_csv_tables__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *tables,
 			  size_t n);
+
+/* A function that writes one or more tables into a directory, as those above. 0 or negative errno. */
+typedef int nps_csv_write_fn(const struct nps_export *ex, int dirfd);
+
+/* Calls N of them until one fails; NULL: none. 0 or negative errno. */
+int nps_csv__write_each(const struct nps_export *ex, int dirfd, nps_csv_write_fn *const *tables, size_t n);
 
 /* The same row by row, for those that come out of a walk over something else. */
 struct nps_csv_rows;
@@ -199,6 +214,8 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 #define NPS_CSV_KIND_REPR(cell) NPS_CSV_ANY_NUMBER(cell)
 #define NPS_CSV_KIND_REPR_INT_0(cell) NPS_CSV_ANY_NUMBER(cell)
 #define NPS_CSV_KIND_REPR_OR_BLANK(cell) NPS_CSV_ANY_NUMBER(cell)
+#define NPS_CSV_KIND_SUM_OF_ROW(cell) NPS_CSV_ANY_NUMBER(cell)
+#define NPS_CSV_KIND_SUM_INT_0_OF_ROW(cell) NPS_CSV_ANY_NUMBER(cell)
 
 /* Of these, only the types are of use; nothing is read. (Analysers report what is at address 0.) */
 #define NPS_CSV_ANY(type) ((type *)sizeof(type))

@@ -84,7 +84,7 @@ static inline uint32_t nps_item__tid(const struct nps_item *item)
 
 static inline uint64_t nps_item__length(const struct nps_item *item)
 {
-	return item->end > item->start ? item->end - item->start : 0;
+	return nps_span(item->start, item->end);
 }
 
 /* What `overlap` has, by its type. */

@@ -36,8 +36,9 @@ int nps_trace__scan_host(struct nps_trace *t)
 	const struct nps_osrt_table *osrt = &t->m->osrt;
 	int err = scan_calls(t);
 
-	if (!err)
-		err = scan_marks(t);
+	if (err)
+		return err;
+	err = scan_marks(t);
 	for (size_t i = 0; !err && i < osrt->t.len; i++) {
 		err = nps_trace_lanes__add(&t->osrt, 0, osrt->gtid[i]);
 		nps_pace__step(&t->pace);

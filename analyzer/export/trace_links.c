@@ -56,6 +56,32 @@ static void launched(struct nps_trace *t, uint32_t connection)
 	t->launches++;
 }
 
+static int scan_task(struct nps_trace *t, size_t i)
+{
+	uint32_t connection = t->m->task.connection[i];
+	int err;
+
+	if (nps_trace__is_launch(t, i))
+		launched(t, connection);
+	err = ends_flow(t, i) ? nps_trace_bits__set(&t->wanted, connection) : 0;
+	if (err)
+		return err;
+	err = t->gen_a && is_copy(t, i) ? nps_trace_bits__set(&t->copies, connection) : 0;
+	if (err || !nps_trace_bits__has(&t->marks, connection))
+		return err;
+	return nps_trace_bits__set(&t->marked, connection);
+}
+
+static int scan_collective(struct nps_trace *t, size_t i)
+{
+	uint32_t connection = t->m->comm_op.connection[i];
+	int err;
+
+	launched(t, connection);
+	err = nps_trace_bits__set(&t->wanted, connection);
+	return err || !t->gen_a ? err : nps_trace_bits__set(&t->collectives, connection);
+}
+
 int nps_trace__scan_links(struct nps_trace *t)
 {
 	const struct nps_task_table *task = &t->m->task;
@@ -65,33 +91,21 @@ int nps_trace__scan_links(struct nps_trace *t)
 	find_copy_type(t);
 	t->first_conn = UINT32_MAX;
 	for (size_t i = 0; !err && i < task->t.len; i++) {
-		uint32_t connection = task->connection[i];
-
-		if (connection == NPS_NO_ID)
+		if (task->connection[i] == NPS_NO_ID)
 			continue;
-		if (nps_trace__is_launch(t, i))
-			launched(t, connection);
-		if (ends_flow(t, i))
-			err = nps_trace_bits__set(&t->wanted, connection);
-		if (!err && t->gen_a && is_copy(t, i))
-			err = nps_trace_bits__set(&t->copies, connection);
-		if (!err && nps_trace_bits__has(&t->marks, connection))
-			err = nps_trace_bits__set(&t->marked, connection);
+		err = scan_task(t, i);
 		nps_pace__step(&t->pace);
 	}
 	for (size_t i = 0; !err && i < op->t.len; i++) {
 		if (op->connection[i] == NPS_NO_ID)
 			continue;
-		launched(t, op->connection[i]);
-		err = nps_trace_bits__set(&t->wanted, op->connection[i]);
-		if (!err && t->gen_a)
-			err = nps_trace_bits__set(&t->collectives, op->connection[i]);
+		err = scan_collective(t, i);
 		nps_pace__step(&t->pace);
 	}
-	if (!err)
-		err = nps_trace_rows__init(&t->kernel_of, t->m->tmpfd, t->first_conn,
-					   t->gen_a && t->launches ? t->last_conn : 0,
-					   nps_trace__connections(t));
+	if (err)
+		return err;
+	err = nps_trace_rows__init(&t->kernel_of, t->m->tmpfd, t->first_conn,
+				   t->gen_a && t->launches ? t->last_conn : 0, nps_trace__connections(t));
 	/* Generation A names a flow after its kernel: the first of a call has it. */
 	for (size_t i = task->t.len; !err && t->gen_a && i-- > 0;) {
 		if (task->class[i] == NPS_CLASS_COMPUTE)

@@ -249,8 +249,7 @@ int nps_trace__name_sched(struct nps_trace *t)
 		if (nps_map__get(&seen, cpu) == NPS_NONE)
 			lane_row(t, row, cpu_pid(t), cpu_name);
 		err = nps_map__put(&seen, thread, 1);
-		if (!err)
-			err = nps_map__put(&seen, cpu, 1);
+		err = err ? err : nps_map__put(&seen, cpu, 1);
 	}
 	nps_map__free(&seen);
 	return err;

@@ -100,7 +100,7 @@ static void point(struct nps_writer *w, const char *key, uint64_t time)
 static void part_end(struct nps_writer *w, const char *key, uint64_t start, uint64_t end)
 {
 	nps_writer__lit(w, key);
-	nps_writer__us(w, end > start ? end - start : 0);
+	nps_writer__us(w, nps_span(start, end));
 	nps_writer__lit(w, "}");
 	nps_trace__end(w);
 }

@@ -32,13 +32,11 @@ static bool is_dequeue(const struct nps_trace *t, uint32_t name)
 static int scan_queue(struct torch *s, size_t i)
 {
 	bool dequeue = is_dequeue(s->t, s->a->name[i]);
-	int err = 0;
+	int err = dequeue ? nps_trace_lanes__add(&s->dequeuers, 0, s->a->gtid[i]) : 0;
 
-	if (dequeue)
-		err = nps_trace_lanes__add(&s->dequeuers, 0, s->a->gtid[i]);
-	if (!err && is_number(s->a->correlation[i]))
-		err = nps_trace_bits__set(dequeue ? &s->dequeued : &s->enqueued, s->a->correlation[i]);
-	return err;
+	if (err || !is_number(s->a->correlation[i]))
+		return err;
+	return nps_trace_bits__set(dequeue ? &s->dequeued : &s->enqueued, s->a->correlation[i]);
 }
 
 static int scan_threads(struct torch *s)
@@ -296,8 +294,9 @@ static int find_pairs(struct torch *s, struct nps_trace_rows *forward, struct np
 	const struct nps_torch_table *a = s->a;
 	int err = nps_trace_rows__init(forward, s->t->m->tmpfd, first, last, count);
 
-	if (!err)
-		err = nps_trace_rows__init(backward, s->t->m->tmpfd, first, last, count);
+	if (err)
+		return err;
+	err = nps_trace_rows__init(backward, s->t->m->tmpfd, first, last, count);
 	for (size_t i = 0; !err && i < a->t.len; i++) {
 		nps_pace__step(&s->t->pace);
 		if (a->type[i] != NPS_API_TORCH_OP || a->sequence[i] < 0 || !a->start[i])
@@ -357,19 +356,19 @@ int nps_trace__torch(struct nps_trace *t)
 	nps_trace_lanes__init(&s.collectors, t->m->tmpfd);
 	nps_vec__init(&s.stacks.rows, t->m->tmpfd, sizeof(uint32_t));
 	err = scan_threads(&s);
-	if (!err)
-		err = scan_stacks(&s);
-	if (!err) {
-		operators(&s);
-		queue(&s, false);
-		queue(&s, true);
-		name_threads(&s);
-		err = forward_backward(&s);
-	}
-	if (!err) {
-		functions(&s);
-		collections(&s);
-	}
+	err = err ? err : scan_stacks(&s);
+	if (err)
+		goto out;
+	operators(&s);
+	queue(&s, false);
+	queue(&s, true);
+	name_threads(&s);
+	err = forward_backward(&s);
+	if (err)
+		goto out;
+	functions(&s);
+	collections(&s);
+out:
 	nps_trace_lanes__free(&s.threads);
 	nps_trace_lanes__free(&s.dequeuers);
 	nps_trace_lanes__free(&s.collectors);
@@ -416,8 +415,9 @@ static int find_launchers(struct nps_trace *t, struct nps_trace_rows *by_call)
 	int err = nps_trace_rows__init(by_call, t->m->tmpfd, t->first_conn, t->last_conn,
 				       nps_trace__connections(t));
 
-	if (!err)
-		err = find_operators(t, &by_link);
+	if (err)
+		return err;
+	err = find_operators(t, &by_link);
 	for (size_t i = 0; !err && i < link->t.len; i++) {
 		uint32_t op = nps_trace_rows__get(&by_link, link->id[i]), other;
 

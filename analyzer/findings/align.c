@@ -14,16 +14,9 @@ struct pair {
 	int64_t *numbers;
 };
 
-static int by_i64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int64_t median(struct pair *p, size_t n)
 {
-	qsort(p->numbers, n, sizeof(*p->numbers), by_i64);
+	qsort(p->numbers, n, sizeof(*p->numbers), nps_by_i64);
 	return p->numbers[n / 2];
 }
 

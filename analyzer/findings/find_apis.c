@@ -22,7 +22,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *apis)
 		api = nps_group_by__get(apis, t->name[i], t->type[i]);
 		if (!api)
 			return -errno;
-		nps_group__add(api, nps_find__ns(t->start[i], t->end[i]), i);
+		nps_group__add(api, nps_span(t->start[i], t->end[i]), i);
 	}
 	return 0;
 }
@@ -44,32 +44,30 @@ static const char *level(uint32_t type)
 	return "other";
 }
 
+#define LONGEST(column) m->api.column[r->longest]
+
+#define API_COLUMNS(C)                                                                                       \
+	C("name", TEXT, "name", nps_model__text(m, (uint32_t)r->key))                                        \
+	C("level", TEXT, "level", level((uint32_t)r->sub))                                                   \
+	C("count", COUNT, "count", r->count)                                                                 \
+	C("total_us", NS, "total", r->total)                                                                 \
+	C("mean_us", US, "mean", r->total / 1e3 / r->count)                                                  \
+	C("max_us", NS, "max", r->most)                                                                      \
+	C("longest_at_us", TIME, "longest at, ms", LONGEST(start))                                           \
+	C("longest_in_thread", COUNT, "longest in thread", LONGEST(gtid) & UINT32_MAX, .print = 7)
+
+NPS_FIND_TABLE(table, "apis.rows", "CANN calls, by time, us", struct nps_model, struct nps_group, API_COLUMNS)
+
 static void report(const struct nps_model *m, cJSON *document, struct nps_group_by *apis)
 {
-	cJSON *section = cJSON_AddObjectToObject(document, "apis"), *list;
-	const struct nps_api_table *t = &m->api;
-
 	nps_group_by__sort(apis, nps_group__by_total);
-	cJSON_AddNumberToObject(section, "names", (double)nps_group_by__len(apis));
-	list = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(apis), (size_t)ROWS); i++) {
-		const struct nps_group *api = nps_group_by__at(apis, i);
-		cJSON *row = cJSON_CreateObject();
-
-		cJSON_AddItemToArray(list, row);
-		cJSON_AddStringToObject(row, "name", nps_model__text(m, (uint32_t)api->key));
-		cJSON_AddStringToObject(row, "level", level((uint32_t)api->sub));
-		cJSON_AddNumberToObject(row, "count", (double)api->count);
-		nps_find__number(row, "total_us", api->total / 1e3);
-		nps_find__number(row, "mean_us", api->total / 1e3 / api->count);
-		nps_find__number(row, "max_us", api->most / 1e3);
-		nps_find__time(row, "longest_at_us", t->start[api->longest]);
-		cJSON_AddNumberToObject(row, "longest_in_thread",
-					(double)(t->gtid[api->longest] & UINT32_MAX));
-	}
+	cJSON_AddNumberToObject(cJSON_AddObjectToObject(document, "apis"), "names",
+				(double)nps_group_by__len(apis));
+	nps_find__rows(document, &table, m, apis->rows.data, NPS_MIN(apis->rows.len, (size_t)ROWS),
+		       apis->rows.elem);
 }
 
-int nps_find__apis(struct nps_find *find)
+static int apis_find(struct nps_find *find)
 {
 	struct nps_group_by apis;
 	int err;
@@ -78,8 +76,12 @@ int nps_find__apis(struct nps_find *find)
 		return 0;
 	nps_group_by__init(&apis, find->model, sizeof(struct nps_group));
 	err = collect(find->model, &apis);
-	if (!err && nps_group_by__len(&apis))
-		report(find->model, find->document, &apis);
+	if (err || !nps_group_by__len(&apis))
+		goto out;
+	report(find->model, find->document, &apis);
+out:
 	nps_group_by__free(&apis);
 	return err;
 }
+
+const struct nps_find_question nps_question_apis = { .find = apis_find, .tables = { &table } };

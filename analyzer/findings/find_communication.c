@@ -28,7 +28,7 @@ static int add(struct collectives *c, size_t i)
 {
 	const struct nps_comm_op_table *t = &c->m->comm_op;
 	struct nps_group *kind = nps_group_by__get(&c->kinds, t->type[i], t->group[i]);
-	uint64_t ns = nps_find__ns(t->start[i], t->end[i]);
+	uint64_t ns = nps_span(t->start[i], t->end[i]);
 
 	if (!kind)
 		return -errno;
@@ -52,32 +52,25 @@ static int by_total(const void *a, const void *b)
 	return (x->longest > y->longest) - (x->longest < y->longest);
 }
 
-static cJSON *place(const struct nps_model *m, uint32_t row)
-{
-	cJSON *where = cJSON_CreateObject();
+#define SLOWEST(column) m->comm_op.column[r->longest]
+#define KNOWN(number) (r->measured ? (number) : NPS_NAN)
 
-	cJSON_AddStringToObject(where, "name", nps_model__text(m, m->comm_op.name[row]));
-	cJSON_AddNumberToObject(where, "device", m->comm_op.device[row]);
-	nps_find__time(where, "start_us", m->comm_op.start[row]);
-	nps_find__time(where, "end_us", m->comm_op.end[row]);
-	return where;
-}
+#define KIND_COLUMNS(C)                                                                                      \
+	C("type", TEXT, "type", nps_model__text_or_na(m, (uint32_t)r->key))                                  \
+	C("group", TEXT, "group", nps_model__text_or_na(m, (uint32_t)r->sub))                                \
+	C("count", COUNT, "count", r->count)                                                                 \
+	C("total_us", US, "total", KNOWN(r->total / 1e3))                                                    \
+	C("mean_us", US, "mean", KNOWN(r->total / 1e3 / r->measured))                                        \
+	C("max_us", US, "max", KNOWN(r->most / 1e3))                                                         \
+	C("slowest.name", TEXT, "slowest", r->measured ? nps_model__text(m, SLOWEST(name)) : NULL,           \
+	  .optional = true)                                                                                  \
+	C("slowest.device", COUNT, NULL, KNOWN(SLOWEST(device)), .optional = true)                           \
+	C("slowest.start_us", TIME, "slowest at, ms", r->measured ? SLOWEST(start) : NPS_FIND_NEVER,         \
+	  .optional = true)                                                                                  \
+	C("slowest.end_us", TIME, NULL, r->measured ? SLOWEST(end) : NPS_FIND_NEVER, .optional = true)
 
-static void kind_object(const struct nps_model *m, cJSON *list, const struct nps_group *kind)
-{
-	cJSON *object = cJSON_CreateObject();
-	uint64_t known = kind->measured;
-
-	cJSON_AddItemToArray(list, object);
-	cJSON_AddStringToObject(object, "type", nps_model__text_or_na(m, (uint32_t)kind->key));
-	cJSON_AddStringToObject(object, "group", nps_model__text_or_na(m, (uint32_t)kind->sub));
-	cJSON_AddNumberToObject(object, "count", (double)kind->count);
-	nps_find__number(object, "total_us", known ? kind->total / 1e3 : NPS_NAN);
-	nps_find__number(object, "mean_us", known ? kind->total / 1e3 / known : NPS_NAN);
-	nps_find__number(object, "max_us", known ? kind->most / 1e3 : NPS_NAN);
-	if (known)
-		cJSON_AddItemToObject(object, "slowest", place(m, (uint32_t)kind->longest));
-}
+NPS_FIND_TABLE(table, "communication.rows", "collectives, by time, us", struct nps_model, struct nps_group,
+	       KIND_COLUMNS)
 
 /* Sums of the statistics of the single collectives, ms; those of steps and totals are not in the table. */
 static int waits(struct nps_find *find, cJSON *section)
@@ -234,8 +227,10 @@ static int slow_links(struct nps_find *find)
 			fast = top;
 		}
 	}
-	if (!err && slow)
-		err = report_slow_link(find, slow, fast);
+	if (err || !slow)
+		goto out;
+	err = report_slow_link(find, slow, fast);
+out:
 	nps_map__free(&best);
 	nps_vec__free(&links);
 	return err;
@@ -243,21 +238,20 @@ static int slow_links(struct nps_find *find)
 
 static int report(struct nps_find *find, struct collectives *c)
 {
-	cJSON *section = cJSON_AddObjectToObject(find->document, "communication"), *list;
+	cJSON *section = cJSON_AddObjectToObject(find->document, "communication");
 	int err;
 
 	nps_group_by__sort(&c->kinds, by_total);
 	nps_find__number(section, "total_us", c->unmeasured < c->m->comm_op.t.len ? c->total / 1e3 : NPS_NAN);
 	cJSON_AddNumberToObject(section, "collectives", (double)c->m->comm_op.t.len);
 	cJSON_AddNumberToObject(section, "without_measured_tasks", (double)c->unmeasured);
-	list = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(&c->kinds), (size_t)ROWS); i++)
-		kind_object(c->m, list, nps_group_by__at(&c->kinds, i));
+	nps_find__rows(find->document, &table, c->m, c->kinds.rows.data,
+		       NPS_MIN(c->kinds.rows.len, (size_t)ROWS), c->kinds.rows.elem);
 	err = waits(find, section);
 	return err ? err : slow_links(find);
 }
 
-int nps_find__communication(struct nps_find *find)
+static int communication_find(struct nps_find *find)
 {
 	struct collectives c = { .m = find->model };
 	struct nps_pace pace = { .model = find->model };
@@ -268,8 +262,28 @@ int nps_find__communication(struct nps_find *find)
 		err = add(&c, i);
 		nps_pace__step(&pace);
 	}
-	if (!err && nps_group_by__len(&c.kinds))
-		err = report(find, &c);
+	if (err || !nps_group_by__len(&c.kinds))
+		goto out;
+	err = report(find, &c);
+out:
 	nps_group_by__free(&c.kinds);
 	return err;
 }
+
+static void communication_show(const struct nps_view *v)
+{
+	const cJSON *numbers = nps_view__at(v, "communication.wait_and_transfer");
+
+	nps_view__unmeasured(v, &table, "communication.without_measured_tasks", "collectives");
+	if (cJSON_IsObject(numbers))
+		fprintf(v->out,
+			"of %.3f us they waited %.3f us (%.3f us for the first synchronization) and "
+			"transferred %.3f us\n",
+			nps_view__number(numbers, "elapse_us"), nps_view__number(numbers, "wait_us"),
+			nps_view__number(numbers, "synchronization_us"),
+			nps_view__number(numbers, "transit_us"));
+}
+
+const struct nps_find_question nps_question_communication = { communication_find,
+							      { &table },
+							      communication_show };

@@ -7,7 +7,6 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -62,7 +61,7 @@ static int collect_calls(const struct nps_model *m, struct nps_group_by *totals)
 	for (size_t i = 0; !err && i < m->osrt.t.len; i++) {
 		nps_pace__step(&pace);
 		err = add(totals, m->osrt.name[i], m->osrt.gtid[i] & UINT32_MAX, m->osrt.start[i],
-			  nps_find__ns(m->osrt.start[i], m->osrt.end[i]));
+			  nps_span(m->osrt.start[i], m->osrt.end[i]));
 	}
 	return err ? err : collect_sums(m, totals);
 }
@@ -81,32 +80,30 @@ static int collect_waits(const struct nps_model *m, struct nps_group_by *totals)
 		nps_pace__step(&pace);
 		if (wait.known && wait.woken < wait.start)
 			err = add(totals, tid, tid, wait.woken, wait.start - wait.woken);
-		if (!err)
-			err = nps_map__put(&last, tid, i);
+		err = err ? err : nps_map__put(&last, tid, i);
 	}
 	nps_map__free(&last);
 	return err;
 }
 
-static void rows(const struct nps_model *m, cJSON *list, const struct nps_group_by *totals, bool threads)
-{
-	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(totals), (size_t)ROWS); i++) {
-		const struct total *t = nps_group_by__at(totals, i);
-		cJSON *row = cJSON_CreateObject();
+#define TOTAL_COLUMNS(C)                                                                                     \
+	C("count", COUNT, "count", r->sum.count)                                                             \
+	C("total_us", NS, "total", r->sum.total)                                                             \
+	C("max_us", NS, "max", r->sum.most)                                                                  \
+	C("longest_at_us", TIME, "longest at, ms", r->longest_start)
 
-		cJSON_AddItemToArray(list, row);
-		if (threads)
-			cJSON_AddNumberToObject(row, "thread", (double)t->sum.key);
-		else
-			cJSON_AddStringToObject(row, "call", nps_model__text(m, (uint32_t)t->sum.key));
-		cJSON_AddNumberToObject(row, "count", (double)t->sum.count);
-		nps_find__number(row, "total_us", t->sum.total / 1e3);
-		nps_find__number(row, "max_us", t->sum.most / 1e3);
-		nps_find__time(row, "longest_at_us", t->longest_start);
-		if (!threads)
-			cJSON_AddNumberToObject(row, "longest_in_thread", t->longest_tid);
-	}
-}
+#define CALL_COLUMNS(C)                                                                                      \
+	C("call", TEXT, "call", nps_model__text(m, (uint32_t)r->sum.key))                                    \
+	TOTAL_COLUMNS(C)                                                                                     \
+	C("longest_in_thread", COUNT, "longest in thread", r->longest_tid, .print = 5)
+
+NPS_FIND_TABLE(calls, "host.system_calls", "system calls, by time, us", struct nps_model, struct total,
+	       CALL_COLUMNS)
+
+#define WAIT_COLUMNS(C) C("thread", COUNT, "thread", r->sum.key) TOTAL_COLUMNS(C)
+
+NPS_FIND_TABLE(waits, "host.waits_for_cpu", "threads that waited for a CPU, us", struct nps_model,
+	       struct total, WAIT_COLUMNS)
 
 static int starved(struct nps_find *find, const struct total *t)
 {
@@ -128,54 +125,61 @@ static int starved(struct nps_find *find, const struct total *t)
 		(uint32_t)t->sum.key, t->sum.total / 1e3, t->sum.most / 1e3);
 }
 
-static int section(struct nps_find *find, cJSON **object, const char *name, bool threads,
-		   int (*collect)(const struct nps_model *m, struct nps_group_by *totals))
+static int totals_find(struct nps_find *find, const struct nps_find_table *table,
+		       int (*collect)(const struct nps_model *m, struct nps_group_by *totals))
 {
 	struct nps_group_by totals;
 	int err;
 
 	nps_group_by__init(&totals, find->model, sizeof(struct total));
 	err = collect(find->model, &totals);
-	if (!err && nps_group_by__len(&totals)) {
-		nps_group_by__sort(&totals, nps_group__by_total);
-		if (!*object)
-			*object = cJSON_AddObjectToObject(find->document, "host");
-		rows(find->model, cJSON_AddArrayToObject(*object, name), &totals, threads);
-		if (threads)
-			err = starved(find, nps_group_by__at(&totals, 0));
-	}
+	if (err || !totals.rows.len)
+		goto out;
+	nps_group_by__sort(&totals, nps_group__by_total);
+	nps_find__rows(find->document, table, find->model, totals.rows.data,
+		       NPS_MIN(totals.rows.len, (size_t)ROWS), totals.rows.elem);
+	if (table == &waits)
+		err = starved(find, nps_group_by__at(&totals, 0));
+out:
 	nps_group_by__free(&totals);
 	return err;
 }
 
-/* CPU time of processes beside the job: a list, and a finding about each that used much. */
-static int neighbours(struct nps_find *find, cJSON **object)
+#define NEIGHBOUR(column) m->neighbour.column[*r]
+
+#define NEIGHBOUR_COLUMNS(C)                                                                                 \
+	C("process", COUNT, NULL, NEIGHBOUR(pid))                                                            \
+	C("name", TEXT, NULL, nps_model__text(m, NEIGHBOUR(name)))                                           \
+	C("ran_us", NS, NULL, NEIGHBOUR(run))                                                                \
+	C("taken_us", NS, NULL, NEIGHBOUR(taken))
+
+NPS_FIND_TABLE(neighbours, "host.neighbours", NULL, struct nps_model, uint32_t, NEIGHBOUR_COLUMNS)
+
+/* What CPU time the processes took that are not the job's: a list, and a finding about each that took much. */
+static int neighbours_find(struct nps_find *find)
 {
 	const struct nps_neighbour_table *t = &find->model->neighbour;
-	cJSON *list = NULL;
+	uint32_t rows[ROWS];
+	size_t n = NPS_MIN(t->t.len, (size_t)ROWS);
 	int err = 0;
 
-	for (size_t i = 0; i < NPS_MIN(t->t.len, (size_t)ROWS) && !err; i++) {
-		double share = nps_find__share(find, t->taken[i] / 1e3);
-		cJSON *row = cJSON_CreateObject();
+	if (!n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = i;
+	nps_find__rows(find->document, &neighbours, find->model, rows, n, sizeof(rows[0]));
+	for (size_t i = 0; i < n && !err; i++) {
+		double us = t->taken[i] / 1e3, share = nps_find__share(find, us);
 
-		if (!*object)
-			*object = cJSON_AddObjectToObject(find->document, "host");
-		if (!list)
-			list = cJSON_AddArrayToObject(*object, "neighbours");
-		cJSON_AddItemToArray(list, row);
-		cJSON_AddNumberToObject(row, "process", t->pid[i]);
-		cJSON_AddStringToObject(row, "name", nps_model__text(find->model, t->name[i]));
-		nps_find__number(row, "ran_us", t->run[i] / 1e3);
-		nps_find__number(row, "taken_us", t->taken[i] / 1e3);
-		if (share >= LEAST_TAKEN)
-			err = nps_find__add(
-				find, "cpu_taken", share, cJSON_Duplicate(row, true), NULL,
-				"give the job CPUs of its own (taskset, cpusets), or move or stop "
-				"that process",
-				"process %u (%s) ran for %.1f us on CPUs for which threads of "
-				"processes that use an NPU waited meanwhile",
-				t->pid[i], nps_model__text(find->model, t->name[i]), t->taken[i] / 1e3);
+		if (share < LEAST_TAKEN)
+			continue;
+		err = nps_find__add(find, "cpu_taken", share,
+				    nps_find__object(&neighbours, find->model, &rows[i]), NULL,
+				    "give the job CPUs of its own (taskset, cpusets), or move or stop "
+				    "that process",
+				    "process %u (%s) ran for %.1f us on CPUs for which threads of "
+				    "processes that use an NPU waited meanwhile",
+				    t->pid[i], nps_model__text(find->model, t->name[i]), us);
 	}
 	return err;
 }
@@ -188,61 +192,54 @@ static int by_wait(const void *a, const void *b, void *ctx)
 	return t->total[x] != t->total[y] ? (t->total[x] < t->total[y] ? 1 : -1) : (x > y) - (x < y);
 }
 
-static void lock_row(const struct nps_model *m, cJSON *list, uint32_t i)
-{
-	const struct nps_os_lock_table *t = &m->os_lock;
-	cJSON *row = cJSON_CreateObject();
-	char address[24];
+#define LOCK(column) m->os_lock.column[*r]
 
-	cJSON_AddItemToArray(list, row);
-	snprintf(address, sizeof(address), "0x%" PRIx64, t->address[i]);
-	cJSON_AddStringToObject(row, "lock", nps_model__text(m, t->kind[i]));
-	cJSON_AddStringToObject(row, "address", address);
-	cJSON_AddNumberToObject(row, "thread", (double)(t->gtid[i] & UINT32_MAX));
-	if (t->holder[i])
-		cJSON_AddNumberToObject(row, "holder", t->holder[i]);
-	else
-		cJSON_AddStringToObject(row, "holder", "unknown");
-	cJSON_AddNumberToObject(row, "count", (double)t->count[i]);
-	nps_find__number(row, "total_us", t->total[i] / 1e3);
-	nps_find__number(row, "max_us", t->longest[i] / 1e3);
-	nps_find__time(row, "longest_at_us", t->longest_start[i]);
-}
+#define LOCK_COLUMNS(C)                                                                                      \
+	C("lock", TEXT, NULL, nps_model__text(m, LOCK(kind)))                                                \
+	C("address", HEX, NULL, LOCK(address))                                                               \
+	C("thread", COUNT, NULL, LOCK(gtid) & UINT32_MAX)                                                    \
+	C("holder", COUNT, NULL, LOCK(holder) ? LOCK(holder) : NPS_NAN, .optional = true)                    \
+	C("holder", TEXT, NULL, LOCK(holder) ? NULL : "unknown", .optional = true)                           \
+	C("count", COUNT, NULL, LOCK(count))                                                                 \
+	C("total_us", NS, NULL, LOCK(total))                                                                 \
+	C("max_us", NS, NULL, LOCK(longest))                                                                 \
+	C("longest_at_us", TIME, NULL, LOCK(longest_start))
+
+NPS_FIND_TABLE(locks, "host.lock_waits", NULL, struct nps_model, uint32_t, LOCK_COLUMNS)
 
 /* The waits that took most: by thread, lock and holder. */
-static int lock_waits(struct nps_find *find, cJSON **object)
+static int locks_find(struct nps_find *find)
 {
 	const struct nps_model *m = find->model;
 	struct nps_vec order;
-	cJSON *list;
 	int err;
 
 	if (!m->os_lock.t.len)
 		return 0;
 	nps_vec__init(&order, m->tmpfd, sizeof(uint32_t));
 	err = nps_vec__resize(&order, m->os_lock.t.len);
-	for (uint32_t i = 0; !err && i < order.len; i++)
+	if (err)
+		goto out;
+	for (uint32_t i = 0; i < order.len; i++)
 		NPS_AT(&order, uint32_t, i) = i;
-	if (!err) {
-		qsort_r(order.data, order.len, order.elem, by_wait, (void *)&m->os_lock);
-		if (!*object)
-			*object = cJSON_AddObjectToObject(find->document, "host");
-		list = cJSON_AddArrayToObject(*object, "lock_waits");
-		for (size_t i = 0; i < NPS_MIN(order.len, (size_t)ROWS); i++)
-			lock_row(m, list, NPS_AT(&order, uint32_t, i));
-	}
+	qsort_r(order.data, order.len, order.elem, by_wait, (void *)&m->os_lock);
+	nps_find__rows(find->document, &locks, m, order.data, NPS_MIN(order.len, (size_t)ROWS), order.elem);
+out:
 	nps_vec__free(&order);
 	return err;
 }
 
-int nps_find__host(struct nps_find *find)
+static int host_find(struct nps_find *find)
 {
-	cJSON *object = NULL;
-	int err = section(find, &object, "system_calls", false, collect_calls);
+	int err = totals_find(find, &calls, collect_calls);
 
-	if (!err)
-		err = section(find, &object, "waits_for_cpu", true, collect_waits);
-	if (!err)
-		err = neighbours(find, &object);
-	return err ? err : lock_waits(find, &object);
+	if (err)
+		return err;
+	err = totals_find(find, &waits, collect_waits);
+	if (err)
+		return err;
+	err = neighbours_find(find);
+	return err ? err : locks_find(find);
 }
+
+const struct nps_find_question nps_question_host = { .find = host_find, .tables = { &calls, &waits } };

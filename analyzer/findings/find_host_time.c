@@ -14,34 +14,33 @@
 
 /* The parts in words, by enum nps_host_part. */
 static const struct {
-	const char *key; /* of the section */
-	const char *id, *words, *advice; /* of a finding; NULL: it is none */
+	const char *id, *words, *advice; /* of a finding; NULL: there is none */
 } parts[NPS_HOST_PARTS] = {
-	{ "user_us", "host_user_code", "ran its own code",
+	{ "host_user_code", "ran its own code",
 	  "look at the operators' Python and C++ code, data preparation included; a profile of that thread "
 	  "names the functions" },
-	{ "cann_us", "host_cann_calls", "ran inside of CANN calls",
+	{ "host_cann_calls", "ran inside of CANN calls",
 	  "launching costs more than computing: larger operators, graph mode or several queues save "
 	  "launches" },
-	{ "io_calls_us", "host_io_calls", "was on the CPU in calls of files, pipes or sockets",
+	{ "host_io_calls", "was on the CPU in calls of files, pipes or sockets",
 	  "read in larger pieces, or let another thread do it" },
-	{ "other_calls_us", "host_system_calls", "was on the CPU in other system calls",
+	{ "host_system_calls", "was on the CPU in other system calls",
 	  "see os_runtime_statistic for which: mapping and freeing memory is a frequent one" },
-	{ "device_wait_us", NULL, NULL, NULL },
-	{ "lock_wait_us", "host_lock_wait", "waited for locks and other threads",
+	{ NULL, NULL, NULL },
+	{ "host_lock_wait", "waited for locks and other threads",
 	  "see which thread woke it: with Python that is often the interpreter's lock, held by a data loader "
 	  "or a logger" },
-	{ "cpu_wait_us", "host_cpu_wait", "could run and had no CPU",
+	{ "host_cpu_wait", "could run and had no CPU",
 	  "look at affinity, CPU limits and at who took the CPU: npuscope_threads.csv names it" },
-	{ "io_wait_us", "host_io_wait", "waited for files, pipes or sockets",
+	{ "host_io_wait", "waited for files, pipes or sockets",
 	  "prefetch, cache, or move the reading to another thread" },
-	{ "page_faults_us", "host_page_faults", "waited for pages of files or swap",
+	{ "host_page_faults", "waited for pages of files or swap",
 	  "read files ahead (readahead, MAP_POPULATE), lock what is mapped, or give the job more memory" },
-	{ "interrupts_us", "host_interrupts", "was stopped by interrupts",
+	{ "host_interrupts", "was stopped by interrupts",
 	  "bind the interrupts of network and disks to other CPUs" },
-	{ "sleep_us", "host_sleep", "was asleep by its own request (sleep, poll, timed wait)",
+	{ "host_sleep", "slept or polled of its own will",
 	  "look for sleeps, polls with a timeout and condition waits between the steps" },
-	{ "not_observed_us", NULL, NULL, NULL },
+	{ NULL, NULL, NULL },
 };
 
 struct sum { /* of a thread over all its windows */
@@ -66,7 +65,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *sums)
 		nps_host_breakdown__parts(m, i, ns);
 		sum->comm = t->comm[i];
 		sum->windows++;
-		sum->length = nps_add_sat(sum->length, nps_find__ns(t->start[i], t->end[i]));
+		sum->length = nps_add_sat(sum->length, nps_span(t->start[i], t->end[i]));
 		sum->interrupts |= t->interrupts[i] != NPS_NULL;
 		for (int part = 0; part < NPS_HOST_PARTS; part++) {
 			sum->ns[part] = nps_add_sat(sum->ns[part], ns[part]);
@@ -92,23 +91,41 @@ static int by_work(const void *a, const void *b)
 	return p != q ? (p < q ? 1 : -1) : (x->thread.key > y->thread.key) - (x->thread.key < y->thread.key);
 }
 
-static void section(const struct nps_model *m, cJSON *document, const struct nps_group_by *sums)
+#define PART(part) r->ns[NPS_HOST_##part]
+
+#define THREAD_COLUMNS(C)                                                                                    \
+	C("thread", COUNT, "thread", r->thread.key)                                                          \
+	C("name", TEXT, "name", nps_model__text(m, r->comm))                                                 \
+	C("steps", COUNT, NULL, m->step.t.len ? r->windows : 0)                                              \
+	C("total_us", NS, "total", r->length)                                                                \
+	C("user_us", NS, "own code", PART(USER))                                                             \
+	C("cann_us", NS, "CANN", PART(CANN))                                                                 \
+	C("io_calls_us", NS, "I/O calls", PART(IO_CALLS))                                                    \
+	C("other_calls_us", NS, "other calls", PART(OTHER_CALLS))                                            \
+	C("device_wait_us", NS, "for device", PART(DEVICE_WAIT))                                             \
+	C("lock_wait_us", NS, "for locks", PART(LOCK_WAIT))                                                  \
+	C("cpu_wait_us", NS, "for a CPU", PART(CPU_WAIT))                                                    \
+	C("io_wait_us", NS, "for I/O", PART(IO_WAIT))                                                        \
+	C("page_faults_us", NS, "page faults", PART(FAULTS))                                                 \
+	C("interrupts_us", US, "interrupts", r->interrupts ? PART(INTERRUPTS) / 1e3 : NPS_NAN,               \
+	  .optional = true)                                                                                  \
+	C("sleep_us", NS, "sleep", PART(SLEEP))                                                              \
+	C("not_observed_us", NS, "not seen", PART(NOT_SEEN))
+
+NPS_FIND_TABLE(table, "host_time", "time of host threads over all steps, us", struct nps_model, struct sum,
+	       THREAD_COLUMNS)
+
+/* The parts, and then the total. */
+static cJSON *numbers_of(const struct nps_model *m, const struct sum *sum)
 {
-	cJSON *list = cJSON_AddArrayToObject(document, "host_time");
+	static const char *const others[] = { "thread", "name", "steps" };
+	cJSON *object = nps_find__object(&table, m, sum);
 
-	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(sums), (size_t)ROWS); i++) {
-		const struct sum *sum = nps_group_by__at(sums, i);
-		cJSON *row = cJSON_CreateObject();
-
-		cJSON_AddItemToArray(list, row);
-		cJSON_AddNumberToObject(row, "thread", (double)sum->thread.key);
-		cJSON_AddStringToObject(row, "name", nps_model__text(m, sum->comm));
-		cJSON_AddNumberToObject(row, "steps", m->step.t.len ? (double)sum->windows : 0);
-		nps_find__number(row, "total_us", sum->length / 1e3);
-		for (int part = 0; part < NPS_HOST_PARTS; part++)
-			if (part != NPS_HOST_INTERRUPTS || sum->interrupts)
-				nps_find__number(row, parts[part].key, sum->ns[part] / 1e3);
-	}
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(others); i++)
+		cJSON_DeleteItemFromObjectCaseSensitive(object, others[i]);
+	cJSON_AddItemToObject(object, "total_us",
+			      cJSON_DetachItemFromObjectCaseSensitive(object, "total_us"));
+	return object;
 }
 
 /* The part that cost a thread most, unless it waits for the device anyway. */
@@ -117,7 +134,7 @@ static int judge(struct nps_find *find, const struct sum *sum)
 	const struct nps_model *m = find->model;
 	uint64_t busy = sum->length - NPS_MIN(sum->length, nps_add_sat(sum->ns[NPS_HOST_DEVICE_WAIT],
 								       sum->ns[NPS_HOST_NOT_SEEN]));
-	cJSON *numbers, *where;
+	cJSON *where;
 	int worst = 0;
 
 	for (int part = 1; part < NPS_HOST_PARTS; part++)
@@ -127,17 +144,12 @@ static int judge(struct nps_find *find, const struct sum *sum)
 	if (!sum->length || sum->ns[NPS_HOST_DEVICE_WAIT] > busy ||
 	    (double)sum->ns[worst] < ENOUGH * (double)sum->length)
 		return 0;
-	numbers = cJSON_CreateObject();
-	for (int part = 0; part < NPS_HOST_PARTS; part++)
-		if (part != NPS_HOST_INTERRUPTS || sum->interrupts)
-			nps_find__number(numbers, parts[part].key, sum->ns[part] / 1e3);
-	nps_find__number(numbers, "total_us", sum->length / 1e3);
 	where = cJSON_CreateObject();
 	cJSON_AddNumberToObject(where, "thread", (double)sum->thread.key);
 	cJSON_AddStringToObject(where, "step", nps_model__text(m, sum->worst_step[worst]));
 	nps_find__time(where, "start_us", sum->worst_start[worst]);
 	return nps_find__add(
-		find, parts[worst].id, nps_find__share(find, sum->ns[worst] / 1e3), numbers, where,
+		find, parts[worst].id, nps_find__share(find, sum->ns[worst] / 1e3), numbers_of(m, sum), where,
 		parts[worst].advice,
 		"steps wait for the host: thread %u (%s) %s for %.1f us of %.1f us, and waited for the "
 		"device for %.1f us",
@@ -145,7 +157,7 @@ static int judge(struct nps_find *find, const struct sum *sum)
 		sum->ns[worst] / 1e3, sum->length / 1e3, sum->ns[NPS_HOST_DEVICE_WAIT] / 1e3);
 }
 
-int nps_find__host_time(struct nps_find *find)
+static int host_time_find(struct nps_find *find)
 {
 	const struct nps_model *m = find->model;
 	struct nps_group_by sums;
@@ -155,13 +167,17 @@ int nps_find__host_time(struct nps_find *find)
 		return 0;
 	nps_group_by__init(&sums, m, sizeof(struct sum));
 	err = collect(m, &sums);
-	if (!err) {
-		nps_group_by__sort(&sums, by_work);
-		section(m, find->document, &sums);
-		/* Without tasks of a device the host delays nothing. */
-		if (m->task.t.len)
-			err = judge(find, nps_group_by__at(&sums, 0));
-	}
+	if (err)
+		goto out;
+	nps_group_by__sort(&sums, by_work);
+	nps_find__rows(find->document, &table, m, sums.rows.data, NPS_MIN(sums.rows.len, (size_t)ROWS),
+		       sums.rows.elem);
+	/* Of a host without tasks of a device there is nothing that it could hold up. */
+	if (m->task.t.len)
+		err = judge(find, nps_group_by__at(&sums, 0));
+out:
 	nps_group_by__free(&sums);
 	return err;
 }
+
+const struct nps_find_question nps_question_host_time = { .find = host_time_find, .tables = { &table } };

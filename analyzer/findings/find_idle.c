@@ -105,7 +105,7 @@ static void add_work(struct idle *idle, const struct work *w)
 	if (!w->kernel)
 		return;
 	d->kernels++;
-	d->kernel_ns += nps_find__ns(w->start, w->end);
+	d->kernel_ns += nps_span(w->start, w->end);
 	if (!w->submit)
 		return;
 	if (!d->submissions++)
@@ -283,40 +283,30 @@ static void look_into_gaps(struct idle *idle)
 	}
 }
 
-static void did(cJSON *object, const char *key, const char *name, uint64_t gtid, uint64_t ns)
-{
-	cJSON *what = cJSON_AddObjectToObject(object, key);
+/* What the host did in it longest: ROW of TABLE, unless it is NPS_NONE. */
+#define DID(C, key, title, table, row, ns, at)                                                               \
+	C(key ".name", TEXT, title, (row) == NPS_NONE ? NULL : nps_model__text(m, m->table.name[row]),       \
+	  .optional = true, .print = (at))                                                                   \
+	C(key ".thread", COUNT, NULL, (row) == NPS_NONE ? NPS_NAN : m->table.gtid[row] & UINT32_MAX,         \
+	  .optional = true)                                                                                  \
+	C(key ".within_us", US, "for", (row) == NPS_NONE ? NPS_NAN : (ns) / 1e3, .optional = true,           \
+	  .print = (at) + 1)
 
-	cJSON_AddStringToObject(what, "name", name);
-	cJSON_AddNumberToObject(what, "thread", (double)(gtid & UINT32_MAX));
-	nps_find__number(what, "within_us", ns / 1e3);
-}
+#define GAP_COLUMNS(C)                                                                                       \
+	C("device", COUNT, "NPU", r->device)                                                                 \
+	C("start_us", TIME, "at, ms", r->start)                                                              \
+	C("end_us", TIME, NULL, r->end)                                                                      \
+	C("host_us", NS, "host too late", r->host)                                                           \
+	C("next_task", TEXT, "next", nps_model__text(m, r->name))                                            \
+	C("next_stream", COUNT, NULL, r->stream == NPS_NONE ? NPS_NAN : r->stream, .optional = true)         \
+	C("launching_thread", COUNT, NULL, r->launcher ? r->launcher &UINT32_MAX : NPS_NAN,                  \
+	  .optional = true)                                                                                  \
+	DID(C, "host_call", "CANN call", api, r->api, r->api_ns, 7)                                          \
+	DID(C, "torch_op", "torch operator", torch, r->op, r->op_ns, 5)                                      \
+	DID(C, "system_call", "system call", osrt, r->call, r->call_ns, 9)
 
-static cJSON *gap_object(const struct idle *idle, const struct gap *gap)
-{
-	const struct nps_model *m = idle->m;
-	cJSON *object = cJSON_CreateObject();
-
-	cJSON_AddNumberToObject(object, "device", gap->device);
-	nps_find__time(object, "start_us", gap->start);
-	nps_find__time(object, "end_us", gap->end);
-	nps_find__number(object, "host_us", gap->host / 1e3);
-	cJSON_AddStringToObject(object, "next_task", nps_model__text(m, gap->name));
-	if (gap->stream != NPS_NONE)
-		cJSON_AddNumberToObject(object, "next_stream", gap->stream);
-	if (gap->launcher)
-		cJSON_AddNumberToObject(object, "launching_thread", (double)(gap->launcher & UINT32_MAX));
-	if (gap->api != NPS_NONE)
-		did(object, "host_call", nps_model__text(m, m->api.name[gap->api]), m->api.gtid[gap->api],
-		    gap->api_ns);
-	if (gap->op != NPS_NONE)
-		did(object, "torch_op", nps_model__text(m, m->torch.name[gap->op]), m->torch.gtid[gap->op],
-		    gap->op_ns);
-	if (gap->call != NPS_NONE)
-		did(object, "system_call", nps_model__text(m, m->osrt.name[gap->call]),
-		    m->osrt.gtid[gap->call], gap->call_ns);
-	return object;
-}
+NPS_FIND_TABLE(gaps, "idle.longest_gaps", "longest gaps that the host caused, by time, us", struct nps_model,
+	       struct gap, GAP_COLUMNS)
 
 static const struct gap *longest_of(const struct idle *idle, uint32_t device)
 {
@@ -361,12 +351,24 @@ static int host_bound(struct nps_find *find, const struct idle *idle, uint32_t d
 	nps_find__number(numbers, "host_bound_us", host);
 	cJSON_AddNumberToObject(numbers, "gaps", (double)d->gaps);
 	return nps_find__add(
-		find, "host_bound", nps_find__share(find, host), numbers, gap_object(idle, gap),
+		find, "host_bound", nps_find__share(find, host), numbers,
+		nps_find__object(&gaps, idle->m, gap),
 		"the device had nothing queued: look at what the host did in the longest gaps; fewer or "
 		"larger operators, graph mode, or less synchronisation keep the queue filled",
 		"NPU %u stood idle for %.1f %% of its time (%.1f us) because the host had not launched the "
 		"next task; the longest such gap took %.1f us%s",
 		device, 100 * host / span, host, gap->host / 1e3, in);
+}
+
+/* Without kernels, or with a single submission, NaN. */
+static double mean_kernel(const struct device *d)
+{
+	return d->kernels ? d->kernel_ns / 1e3 / d->kernels : NPS_NAN;
+}
+
+static double launch_interval(const struct device *d)
+{
+	return d->submissions > 1 ? (d->last_submit - d->first_submit) / 1e3 / (d->submissions - 1) : NPS_NAN;
 }
 
 static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t device)
@@ -377,8 +379,8 @@ static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t
 
 	if (d->submissions < 100 || !d->kernels || span <= 0)
 		return 0;
-	kernel = d->kernel_ns / 1e3 / d->kernels;
-	interval = (d->last_submit - d->first_submit) / 1e3 / (d->submissions - 1);
+	kernel = mean_kernel(d);
+	interval = launch_interval(d);
 	if (kernel >= interval || d->host / 1e3 < ENOUGH * span)
 		return 0;
 	numbers = cJSON_CreateObject();
@@ -394,29 +396,24 @@ static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t
 		device, kernel, interval);
 }
 
-static void device_object(cJSON *list, const struct device *d, uint32_t device)
-{
-	cJSON *object = cJSON_CreateObject();
+#define DEVICE_COLUMNS(C)                                                                                    \
+	C("device", COUNT, "NPU", r - m->devices)                                                            \
+	C("span_us", NS, "span", r->busy_until - r->first)                                                   \
+	C("idle_us", NS, "idle", r->idle)                                                                    \
+	C("host_bound_us", NS, "host too late", r->host)                                                     \
+	C("device_side_us", NS, "device side", r->queued)                                                    \
+	C("unknown_us", NS, "unknown", r->unknown)                                                           \
+	C("gaps", COUNT, "gaps", r->gaps)                                                                    \
+	C("kernels", COUNT, "kernels", r->kernels)                                                           \
+	C("mean_kernel_us", US, "mean kernel", mean_kernel(r))                                               \
+	C("mean_launch_interval_us", US, "launch every", launch_interval(r))
 
-	cJSON_AddItemToArray(list, object);
-	cJSON_AddNumberToObject(object, "device", device);
-	nps_find__number(object, "span_us", (d->busy_until - d->first) / 1e3);
-	nps_find__number(object, "idle_us", d->idle / 1e3);
-	nps_find__number(object, "host_bound_us", d->host / 1e3);
-	nps_find__number(object, "device_side_us", d->queued / 1e3);
-	nps_find__number(object, "unknown_us", d->unknown / 1e3);
-	cJSON_AddNumberToObject(object, "gaps", (double)d->gaps);
-	cJSON_AddNumberToObject(object, "kernels", (double)d->kernels);
-	nps_find__number(object, "mean_kernel_us", d->kernels ? d->kernel_ns / 1e3 / d->kernels : NPS_NAN);
-	nps_find__number(object, "mean_launch_interval_us",
-			 d->submissions > 1 ? (d->last_submit - d->first_submit) / 1e3 / (d->submissions - 1)
-					    : NPS_NAN);
-}
+NPS_FIND_TABLE(devices, "idle.devices", "devices, us", struct idle, struct device, DEVICE_COLUMNS)
 
-int nps_find__idle(struct nps_find *find)
+static int idle_find(struct nps_find *find)
 {
 	struct idle idle = { .m = find->model, .submits = &find->submits };
-	cJSON *section, *list, *gaps;
+	cJSON *list;
 	int err = 0;
 
 	walk(&idle);
@@ -424,19 +421,19 @@ int nps_find__idle(struct nps_find *find)
 		return 0;
 	sort_gaps(&idle);
 	look_into_gaps(&idle);
-	section = cJSON_AddObjectToObject(find->document, "idle");
-	cJSON_AddNumberToObject(section, "tasks_left_out", (double)idle.unmeasured);
-	list = cJSON_AddArrayToObject(section, "devices");
+	cJSON_AddNumberToObject(cJSON_AddObjectToObject(find->document, "idle"), "tasks_left_out",
+				(double)idle.unmeasured);
+	list = nps_find__rows(find->document, &devices, &idle, NULL, 0, 0);
 	for (uint32_t d = 0; !err && d < NPS_FIND_DEVICES; d++) {
 		if (!idle.devices[d].used)
 			continue;
-		device_object(list, &idle.devices[d], d);
+		cJSON_AddItemToArray(list, nps_find__object(&devices, &idle, &idle.devices[d]));
 		err = host_bound(find, &idle, d);
-		if (!err)
-			err = launch_bound(find, &idle, d);
+		err = err ? err : launch_bound(find, &idle, d);
 	}
-	gaps = cJSON_AddArrayToObject(section, "longest_gaps");
-	for (size_t i = 0; i < idle.nlongest; i++)
-		cJSON_AddItemToArray(gaps, gap_object(&idle, &idle.longest[i]));
+	nps_find__rows(find->document, &gaps, idle.m, idle.longest, idle.nlongest, sizeof(idle.longest[0]));
 	return err;
 }
+
+const struct nps_find_table *const nps_find_devices = &devices;
+const struct nps_find_question nps_question_idle = { .find = idle_find, .tables = { &gaps } };

@@ -48,12 +48,23 @@ static int fragmented(struct nps_find *find, const struct component *c)
 			     c->reserved / MIB, 100 * unused);
 }
 
-int nps_find__memory(struct nps_find *find)
+#define MIB_OF(bytes) ((bytes) == NPS_NULL ? NPS_NAN : (bytes) / MIB)
+
+#define MEMORY_COLUMNS(C)                                                                                    \
+	C("component", TEXT, "component", nps_model__text(m, r->text))                                       \
+	C("device", COUNT, "NPU", r->device)                                                                 \
+	C("records", COUNT, "records", r->records)                                                           \
+	C("peak_reserved_mib", NUMBER, "peak reserved", MIB_OF(r->reserved))                                 \
+	C("allocated_then_mib", NUMBER, "in use then", MIB_OF(r->allocated))                                 \
+	C("peak_us", TIME, "peak at, ms", r->when)
+
+NPS_FIND_TABLE(table, "memory.rows", "memory, MiB", struct nps_model, struct component, MEMORY_COLUMNS)
+
+static int memory_find(struct nps_find *find)
 {
 	const struct nps_memory_record_table *t = &find->model->memory_record;
 	struct nps_pace pace = { .model = find->model };
 	struct component list[COMPONENTS];
-	cJSON *section, *rows;
 	size_t n = 0;
 	int err = 0;
 
@@ -72,22 +83,11 @@ int nps_find__memory(struct nps_find *find)
 			c->when = t->timestamp[i];
 		}
 	}
-	section = cJSON_AddObjectToObject(find->document, "memory");
-	rows = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; !err && i < n; i++) {
-		cJSON *row = cJSON_CreateObject();
-
-		cJSON_AddItemToArray(rows, row);
-		cJSON_AddStringToObject(row, "component", nps_model__text(find->model, list[i].text));
-		cJSON_AddNumberToObject(row, "device", list[i].device);
-		cJSON_AddNumberToObject(row, "records", (double)list[i].records);
-		nps_find__number(row, "peak_reserved_mib",
-				 list[i].reserved == NPS_NULL ? NPS_NAN : list[i].reserved / MIB);
-		nps_find__number(row, "allocated_then_mib",
-				 list[i].allocated == NPS_NULL ? NPS_NAN : list[i].allocated / MIB);
-		nps_find__time(row, "peak_us", list[i].when);
+	nps_find__rows(find->document, &table, find->model, list, n, sizeof(list[0]));
+	for (size_t i = 0; !err && i < n; i++)
 		if (!strcmp(nps_model__text(find->model, list[i].text), "PTA"))
 			err = fragmented(find, &list[i]);
-	}
 	return err;
 }
+
+const struct nps_find_question nps_question_memory = { .find = memory_find, .tables = { &table } };

@@ -56,7 +56,7 @@ static bool measured(const struct nps_model *m, size_t i)
 
 static uint64_t duration(const struct nps_model *m, size_t i)
 {
-	return nps_find__ns(m->task.start[m->compute.task[i]], m->task.end[m->compute.task[i]]);
+	return nps_span(m->task.start[m->compute.task[i]], m->task.end[m->compute.task[i]]);
 }
 
 static int add_total(struct operators *o, size_t i)
@@ -171,76 +171,78 @@ static const char *why(const struct hot *op)
 					  : "varies although its shapes explain little of it";
 }
 
-static cJSON *place_of(const struct nps_model *m, const struct hot *op)
+static double device_share(const struct operators *o, const struct hot *op)
 {
-	uint32_t task = m->compute.task[op->worst];
-	cJSON *where = cJSON_CreateObject();
-
-	cJSON_AddStringToObject(where, "name", nps_model__text(m, m->compute.name[op->worst]));
-	cJSON_AddNumberToObject(where, "device", m->task.device[task]);
-	cJSON_AddNumberToObject(where, "stream", m->task.stream[task]);
-	nps_find__time(where, "start_us", m->task.start[task]);
-	nps_find__time(where, "end_us", m->task.end[task]);
-	if (m->compute.input_shapes[op->worst] != NPS_NONE)
-		cJSON_AddStringToObject(where, "input_shapes",
-					nps_model__text(m, m->compute.input_shapes[op->worst]));
-	return where;
+	return o->all ? (double)op->sum.total / o->all : 0;
 }
 
-static cJSON *numbers_of(const struct operators *o, const struct hot *op)
+static const char *type_text(const struct operators *o, const struct hot *op)
 {
-	cJSON *object = cJSON_CreateObject();
+	return nps_model__text_or_na(o->m, (uint32_t)op->sum.key);
+}
 
-	cJSON_AddNumberToObject(object, "count", (double)op->sum.count);
-	nps_find__number(object, "total_us", op->sum.total / 1e3);
-	nps_find__number(object, "share_of_device_time", o->all ? (double)op->sum.total / o->all : 0);
-	nps_find__number(object, "mean_us", op->sum.total / 1e3 / op->sum.count);
-	nps_find__number(object, "p50_us", nps_histogram__quantile(&op->time, 0.5) / 1e3);
-	nps_find__number(object, "p99_us", nps_histogram__quantile(&op->time, 0.99) / 1e3);
-	nps_find__number(object, "max_us", op->time.most / 1e3);
-	nps_find__number(object, "queue_wait_p50_us",
-			 op->wait.count ? nps_histogram__quantile(&op->wait, 0.5) / 1e3 : NPS_NAN);
-	nps_find__number(object, "queue_wait_max_us", op->wait.count ? op->wait.most / 1e3 : NPS_NAN);
-	cJSON_AddNumberToObject(object, "shapes", op->nshapes);
-	nps_find__number(object, "slowest_shape_over_fastest", op->nshapes > 1 ? shape_spread(op) : NPS_NAN);
-	cJSON_AddStringToObject(object, "why", why(op));
-	return object;
+#define WORST(column) m->m->task.column[m->m->compute.task[r->worst]]
+
+#define OPERATOR_COLUMNS(C)                                                                                  \
+	C("count", COUNT, "count", r->sum.count)                                                             \
+	C("total_us", NS, "total", r->sum.total)                                                             \
+	C("share_of_device_time", SHARE, "share", device_share(m, r))                                        \
+	C("mean_us", US, "mean", r->sum.total / 1e3 / r->sum.count)                                          \
+	C("p50_us", NS, "p50", nps_histogram__quantile(&r->time, 0.5))                                       \
+	C("p99_us", NS, "p99", nps_histogram__quantile(&r->time, 0.99))                                      \
+	C("max_us", NS, "max", r->time.most)                                                                 \
+	C("queue_wait_p50_us", US, "in queue p50", nps_histogram__quantile_us(&r->wait, 0.5))                \
+	C("queue_wait_max_us", US, NULL, nps_histogram__quantile_us(&r->wait, 1))                            \
+	C("shapes", COUNT, "shapes", r->nshapes)                                                             \
+	C("slowest_shape_over_fastest", NUMBER, NULL, r->nshapes > 1 ? shape_spread(r) : NPS_NAN)            \
+	C("why", TEXT, NULL, why(r))                                                                         \
+	C("type", TEXT, "type", type_text(m, r), .print = 1)                                                 \
+	C("core", TEXT, "core", nps_model__text_or_na(m->m, (uint32_t)r->sum.sub), .print = 2)               \
+	C("slowest.name", TEXT, NULL, nps_model__text(m->m, m->m->compute.name[r->worst]))                   \
+	C("slowest.device", COUNT, NULL, WORST(device))                                                      \
+	C("slowest.stream", COUNT, NULL, WORST(stream))                                                      \
+	C("slowest.start_us", TIME, "slowest at, ms", WORST(start))                                          \
+	C("slowest.end_us", TIME, NULL, WORST(end))                                                          \
+	C("slowest.input_shapes", TEXT, NULL,                                                                \
+	  nps_model__text_or_null(m->m, m->m->compute.input_shapes[r->worst]), .optional = true)
+
+NPS_FIND_TABLE(table, "operators.rows", "operators, by time on the device, us", struct operators, struct hot,
+	       OPERATOR_COLUMNS)
+
+static int slow_operator(struct nps_find *find, const struct operators *o, const struct hot *op)
+{
+	cJSON *numbers = nps_find__object(&table, o, op);
+	cJSON *where = cJSON_DetachItemFromObjectCaseSensitive(numbers, "slowest");
+
+	/* The title has them. */
+	cJSON_DeleteItemFromObjectCaseSensitive(numbers, "type");
+	cJSON_DeleteItemFromObjectCaseSensitive(numbers, "core");
+	return nps_find__add(find, "slow_operator", nps_find__mean_share(find, op->sum.total / 1e3), numbers,
+			     where,
+			     "open the slowest one in the trace; compare its shapes and PMU columns in "
+			     "kernel_details with the others",
+			     "%s takes %.1f %% of the kernels' time in %llu calls and %s; the slowest "
+			     "takes %.1f us",
+			     type_text(o, op), 100 * device_share(o, op), (unsigned long long)op->sum.count,
+			     why(op), op->worst_ns / 1e3);
 }
 
 static int report(struct nps_find *find, const struct operators *o)
 {
-	cJSON *section = cJSON_AddObjectToObject(find->document, "operators"), *list;
+	cJSON *section = cJSON_AddObjectToObject(find->document, "operators");
 	int err = 0;
 
 	cJSON_AddNumberToObject(section, "tasks_left_out", (double)o->unmeasured);
 	cJSON_AddNumberToObject(section, "types", (double)nps_group_by__len(&o->totals));
 	nps_find__number(section, "total_us", nps_group_by__len(&o->totals) ? o->all / 1e3 : NPS_NAN);
-	list = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; !err && i < o->ntop; i++) {
-		const struct hot *op = &o->top[i];
-		const char *type = nps_model__text_or_na(o->m, (uint32_t)op->sum.key);
-		double share = o->all ? (double)op->sum.total / o->all : 0;
-		cJSON *row = numbers_of(o, op);
-
-		cJSON_AddItemToArray(list, row);
-		cJSON_AddStringToObject(row, "type", type);
-		cJSON_AddStringToObject(row, "core", nps_model__text_or_na(o->m, (uint32_t)op->sum.sub));
-		cJSON_AddItemToObject(row, "slowest", place_of(o->m, op));
-		if (i < 5 && share >= 0.1)
-			err = nps_find__add(
-				find, "slow_operator", nps_find__mean_share(find, op->sum.total / 1e3),
-				numbers_of(o, op), place_of(o->m, op),
-				"open the slowest one in the trace; compare its shapes and PMU columns in "
-				"kernel_details with the others",
-				"%s takes %.1f %% of the kernels' time in %llu calls and %s; the slowest "
-				"takes %.1f us",
-				type, 100 * share, (unsigned long long)op->sum.count, why(op),
-				op->worst_ns / 1e3);
-	}
+	nps_find__rows(find->document, &table, o, o->top, o->ntop, sizeof(o->top[0]));
+	for (size_t i = 0; !err && i < NPS_MIN(o->ntop, 5UL); i++)
+		if (device_share(o, &o->top[i]) >= 0.1)
+			err = slow_operator(find, o, &o->top[i]);
 	return err;
 }
 
-int nps_find__operators(struct nps_find *find)
+static int operators_find(struct nps_find *find)
 {
 	struct operators o = { .m = find->model, .submits = &find->submits };
 	struct nps_pace pace = { .model = find->model };
@@ -248,18 +250,27 @@ int nps_find__operators(struct nps_find *find)
 
 	nps_group_by__init(&o.totals, o.m, sizeof(struct nps_group));
 	err = total_up(&o);
-	if (!err)
-		err = choose(&o);
-	for (size_t i = 0; !err && i < o.m->compute.t.len; i++) {
+	err = err ? err : choose(&o);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < o.m->compute.t.len; i++) {
 		nps_pace__step(&pace);
 		nps_submits__step(o.submits, i);
 		if (measured(o.m, i))
 			look(&o, i);
 	}
-	if (!err && (nps_group_by__len(&o.totals) || o.unmeasured))
+	if (nps_group_by__len(&o.totals) || o.unmeasured)
 		err = report(find, &o);
+out:
 	free(o.top);
 	nps_group_by__free(&o.totals);
 	nps_map__free(&o.top_of);
 	return err;
 }
+
+static void operators_show(const struct nps_view *v)
+{
+	nps_view__unmeasured(v, &table, "operators.tasks_left_out", "kernels");
+}
+
+const struct nps_find_question nps_question_operators = { operators_find, { &table }, operators_show };

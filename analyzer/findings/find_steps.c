@@ -31,13 +31,6 @@ struct summary {
 	double lost; /* by them */
 };
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int by_total(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -87,21 +80,17 @@ static void fill(const struct nps_model *m, const struct summary *s, struct row 
 	row->trace = i;
 }
 
-static void row_object(const struct nps_model *m, cJSON *list, const struct row *row)
-{
-	cJSON *object = cJSON_CreateObject();
-	size_t i = row->trace;
+#define STEP_COLUMNS(C)                                                                                      \
+	C("device", COUNT, "NPU", m->step_trace.device[r->trace])                                            \
+	C("step", TEXT, "step", nps_model__text(m, m->step_trace.step[r->trace]))                            \
+	C("total_us", US, "total", r->total)                                                                 \
+	C("computing_us", US, "computing", r->parts[COMPUTING])                                              \
+	C("communication_not_overlapped_us", US, "not overlapped", r->parts[ALONE], .print = 6)              \
+	C("communication_us", US, "communication", m->step_trace.communication[r->trace])                    \
+	C("free_us", US, "free", r->parts[FREE])                                                             \
+	C("preparing_us", US, "preparing", r->parts[PREPARING])
 
-	cJSON_AddItemToArray(list, object);
-	cJSON_AddNumberToObject(object, "device", m->step_trace.device[i]);
-	cJSON_AddStringToObject(object, "step", nps_model__text(m, m->step_trace.step[i]));
-	nps_find__number(object, "total_us", row->total);
-	nps_find__number(object, "computing_us", row->parts[COMPUTING]);
-	nps_find__number(object, "communication_not_overlapped_us", row->parts[ALONE]);
-	nps_find__number(object, "communication_us", m->step_trace.communication[i]);
-	nps_find__number(object, "free_us", row->parts[FREE]);
-	nps_find__number(object, "preparing_us", row->parts[PREPARING]);
-}
+NPS_FIND_TABLE(table, "steps.rows", "steps, slowest first, us", struct nps_model, struct row, STEP_COLUMNS)
 
 /* Median and 90th percentile of the whole and of the parts, exact. */
 static int medians(const struct nps_model *m, struct summary *s)
@@ -116,7 +105,7 @@ static int medians(const struct nps_model *m, struct summary *s)
 			fill(m, s, &row, i);
 			values[i] = part == PARTS ? row.total : row.parts[part];
 		}
-		qsort(values, s->n, sizeof(*values), by_double);
+		qsort(values, s->n, sizeof(*values), nps_by_double);
 		if (part < PARTS) {
 			s->parts[part] = quantile(values, s->n, 0.5);
 			continue;
@@ -245,41 +234,45 @@ static int breakdown(struct nps_find *find, cJSON *section, const double *sums)
 		100 * sums[ALONE] / all, sums[ALONE]);
 }
 
-int nps_find__steps(struct nps_find *find)
+static int report(struct nps_find *find, struct summary *s)
 {
 	const struct nps_model *m = find->model;
-	struct summary *s = calloc(1, sizeof(*s));
-	cJSON *section, *list;
+	cJSON *section = cJSON_AddObjectToObject(find->document, "steps");
 	int err;
 
-	if (!s)
-		return -ENOMEM;
-	s->n = m->step_trace.t.len;
-	if (!s->n) {
-		free(s);
-		return 0;
-	}
-	err = index_steps(m, s);
-	if (err) {
-		nps_map__free(&s->steps);
-		free(s);
-		return err;
-	}
-	collect(m, s);
-	err = medians(m, s);
-	section = cJSON_AddObjectToObject(find->document, "steps");
 	cJSON_AddNumberToObject(section, "count", (double)m->step.t.len);
 	nps_find__number(section, "median_us", s->middle);
 	nps_find__number(section, "p90_us", s->p90);
 	nps_find__number(section, "slowest_us", s->rows[0].total);
-	if (!err)
-		err = breakdown(find, section, s->sums);
-	list = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; i < s->nrows; i++)
-		row_object(m, list, &s->rows[i]);
-	if (!err && m->step.t.len)
-		err = jitter(find, s);
+	err = breakdown(find, section, s->sums);
+	if (err)
+		return err;
+	nps_find__rows(find->document, &table, m, s->rows, s->nrows, sizeof(s->rows[0]));
+	return m->step.t.len ? jitter(find, s) : 0;
+}
+
+static int steps_find(struct nps_find *find)
+{
+	const struct nps_model *m = find->model;
+	struct summary *s;
+	int err;
+
+	if (!m->step_trace.t.len)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->n = m->step_trace.t.len;
+	err = index_steps(m, s);
+	if (err)
+		goto out;
+	collect(m, s);
+	err = medians(m, s);
+	err = err ? err : report(find, s);
+out:
 	nps_map__free(&s->steps);
 	free(s);
 	return err;
 }
+
+const struct nps_find_question nps_question_steps = { .find = steps_find, .tables = { &table } };

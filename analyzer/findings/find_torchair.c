@@ -45,7 +45,7 @@ static enum nps_tah_kind kind_of(struct feed *f, uint32_t text, bool frame)
 	return known[text] - 1;
 }
 
-/* Whether any text is the label of a call: most jobs have no such graphs, and nothing is walked for them. */
+/* Whether any text is the label of a call. */
 static int any_calls(struct feed *f, bool *any)
 {
 	f->ntexts = f->m->strings->at.len;
@@ -208,33 +208,20 @@ static int merge(struct feed *f)
 /* --- as answers ----------------------------------------------------------------------------------- */
 
 static const struct {
-	const char *key, *name, *advice;
+	const char *name, *advice;
 } parts[NPS_TAH_PARTS] = {
-	[NPS_TAH_FRONTEND] = { "frontend", "frontend",
+	[NPS_TAH_FRONTEND] = { "frontend",
 			       "what precedes the compiled graph is the framework's (vLLM, MindIE, ...) and "
 			       "Dynamo's: look at the preparation of inputs, at graph breaks and guards" },
-	[NPS_TAH_PYTHON] = { "torchair_python", "Python part of TorchAir",
+	[NPS_TAH_PYTHON] = { "Python part of TorchAir",
 			     "look at inputs that are not tensors or not contiguous and at log levels; then "
-			     "report it to TorchAir's developers" },
-	[NPS_TAH_CPP] = { "torchair_cpp", "C++ part of TorchAir",
-			  "look at the number of inputs and outputs; then report it to TorchAir's "
-			  "developers" },
-	[NPS_TAH_GE] = { "ge", "graph engine",
-			 "look at dynamic shapes and the size of the graph; then report it to CANN's "
-			 "developers" },
+			     "ask "
+			     "TorchAir's developers" },
+	[NPS_TAH_CPP] = { "C++ part of TorchAir",
+			  "look at the number of inputs and outputs; then ask TorchAir's developers" },
+	[NPS_TAH_GE] = { "graph engine",
+			 "look at dynamic shapes and the size of the graph; then ask CANN's developers" },
 };
-
-static void add_times(cJSON *object, const char *key, const struct nps_histogram *h)
-{
-	cJSON *times = cJSON_AddObjectToObject(object, key);
-
-	cJSON_AddNumberToObject(times, "count", (double)h->count);
-	nps_find__number(times, "total_us", h->total / 1e3);
-	nps_find__number(times, "mean_us", h->count ? h->total / 1e3 / h->count : NPS_NAN);
-	nps_find__number(times, "p50_us", h->count ? nps_histogram__quantile(h, 0.5) / 1e3 : NPS_NAN);
-	nps_find__number(times, "p99_us", h->count ? nps_histogram__quantile(h, 0.99) / 1e3 : NPS_NAN);
-	nps_find__number(times, "max_us", h->count ? h->most / 1e3 : NPS_NAN);
-}
 
 static void graph_name(const struct nps_model *m, const struct nps_tah_graph *g, char *out, size_t size)
 {
@@ -262,48 +249,51 @@ static double us_or_null(bool known, uint64_t ns)
 	return known ? ns / 1e3 : NPS_NAN;
 }
 
-static cJSON *call_object(const struct nps_model *m, const struct nps_tah_call *c)
+static double part_us(const struct nps_tah_call *c, enum nps_tah_part part)
 {
-	static const char *const since[] = { "module entry", "previous call", "step start", "unknown" };
-	cJSON *object = cJSON_CreateObject();
-	uint64_t ns;
+	uint64_t ns = 0;
+	bool known = nps_tah__part(c, part, &ns);
 
-	nps_find__time(object, "start_us", c->start);
-	nps_find__time(object, "end_us", c->end);
-	cJSON_AddNumberToObject(object, "thread", (double)(c->thread & UINT32_MAX));
-	cJSON_AddNumberToObject(object, "graph", c->graph);
-	cJSON_AddBoolToObject(object, "cold", c->cold);
-	for (int part = 0; part < NPS_TAH_PARTS; part++) {
-		char key[48];
-		bool known = nps_tah__part(c, part, &ns);
-
-		snprintf(key, sizeof(key), "%s_us", parts[part].key);
-		nps_find__number(object, key, us_or_null(known, ns));
-	}
-	nps_find__number(object, "call_us", nps_find__ns(c->start, c->end) / 1e3);
-	nps_find__number(object, "before_execute_us",
-			 us_or_null(c->execute, nps_find__ns(c->start, c->execute)));
-	cJSON_AddStringToObject(object, "frontend_from", since[c->since]);
-	nps_find__number(object, "execute_us",
-			 us_or_null(c->execute, nps_find__ns(c->execute, c->execute_end)));
-	nps_find__number(object, "execute_to_first_launch_us",
-			 us_or_null(c->first_launch, nps_find__ns(c->execute, c->first_launch)));
-	nps_find__number(object, "execute_to_first_kernel_us",
-			 us_or_null(c->first_kernel, nps_find__ns(c->execute, c->first_kernel)));
-	nps_find__number(object, "device_us", us_or_null(c->first_kernel, c->device_ns));
-	cJSON_AddBoolToObject(object, "crosses_step", c->crosses_step);
-	if (c->inputs != NPS_NONE)
-		cJSON_AddNumberToObject(object, "inputs", c->inputs);
-	if (c->mode != NPS_NONE)
-		cJSON_AddStringToObject(object, "mode", nps_model__text(m, c->mode));
-	if (!c->execute)
-		cJSON_AddStringToObject(object, "reason",
-					c->mode != NPS_NONE ? "this mode does not use GE"
-							    : "no ExecuteGraph or RunGraph is in the call");
-	else if (!c->run)
-		cJSON_AddStringToObject(object, "reason", "no Run is in the call before the execution");
-	return object;
+	return us_or_null(known, ns);
 }
+
+/* Why a part of it is not known, NULL: all are. */
+static const char *call_reason(const struct nps_tah_call *c)
+{
+	if (c->execute)
+		return c->run ? NULL : "no Run is in the call before the execution";
+	return c->mode != NPS_NONE ? "this mode does not use GE"
+				   : "no ExecuteGraph or RunGraph is in the call";
+}
+
+static const char *const since[] = { "module entry", "previous call", "step start", "unknown" };
+
+#define SPAN(from, to) us_or_null((to), nps_span((from), (to)))
+
+#define CALL_COLUMNS(C)                                                                                      \
+	C("start_us", TIME, "at, ms", r->start)                                                              \
+	C("end_us", TIME, NULL, r->end)                                                                      \
+	C("thread", COUNT, NULL, r->thread &UINT32_MAX)                                                      \
+	C("graph", COUNT, "graph", r->graph)                                                                 \
+	C("cold", BOOL, "cold", r->cold)                                                                     \
+	C("frontend_us", US, "frontend", part_us(r, NPS_TAH_FRONTEND))                                       \
+	C("torchair_python_us", US, "TorchAir Python", part_us(r, NPS_TAH_PYTHON))                           \
+	C("torchair_cpp_us", US, "TorchAir C++", part_us(r, NPS_TAH_CPP))                                    \
+	C("ge_us", US, "GE", part_us(r, NPS_TAH_GE))                                                         \
+	C("call_us", NS, "call", nps_span(r->start, r->end))                                                 \
+	C("before_execute_us", US, NULL, SPAN(r->start, r->execute))                                         \
+	C("frontend_from", TEXT, "from", since[r->since], .print = 5)                                        \
+	C("execute_us", US, NULL, us_or_null(r->execute, nps_span(r->execute, r->execute_end)))              \
+	C("execute_to_first_launch_us", US, NULL, SPAN(r->execute, r->first_launch))                         \
+	C("execute_to_first_kernel_us", US, NULL, SPAN(r->execute, r->first_kernel))                         \
+	C("device_us", US, NULL, us_or_null(r->first_kernel, r->device_ns))                                  \
+	C("crosses_step", BOOL, NULL, r->crosses_step)                                                       \
+	C("inputs", COUNT, NULL, r->inputs == NPS_NONE ? NPS_NAN : r->inputs, .optional = true)              \
+	C("mode", TEXT, "mode", nps_model__text_or_null(m, r->mode), .optional = true)                       \
+	C("reason", TEXT, NULL, call_reason(r), .optional = true)
+
+NPS_FIND_TABLE(calls, "torchair.rows", "TorchAir calls, by time, us", struct nps_model, struct nps_tah_call,
+	       CALL_COLUMNS)
 
 static enum nps_tah_part largest_part(const struct nps_tah_graph *g)
 {
@@ -348,64 +338,87 @@ static void verdict(const struct nps_tah_graph *g, char *out, size_t size)
 			 rest);
 }
 
-static void add_parts(cJSON *object, const struct nps_tah_graph *g)
+struct graph_row {
+	const struct nps_tah_graph *g;
+	char name[512], verdict[512];
+};
+
+static uint64_t frontend_rest(const struct nps_tah_graph *g)
 {
-	cJSON *list = cJSON_AddObjectToObject(object, "parts");
-
-	for (int part = 0; part < NPS_TAH_PARTS; part++) {
-		const struct nps_tah_times *t = &g->parts[part];
-
-		add_times(list, parts[part].key, &t->all);
-		nps_find__number(cJSON_GetObjectItemCaseSensitive(list, parts[part].key), "share_of_steps",
-				 g->step_ns ? (double)t->in_steps / g->step_ns : NPS_NAN);
-	}
+	return nps_span(g->cache + g->guards + g->region, g->parts[NPS_TAH_FRONTEND].all.total);
 }
 
-static void add_causes(cJSON *object, const struct nps_tah_graph *g)
+static double share_of_steps(const struct nps_tah_graph *g, enum nps_tah_part part)
 {
-	const struct nps_histogram *frontend = &g->parts[NPS_TAH_FRONTEND].all;
-	cJSON *split = cJSON_AddObjectToObject(object, "frontend_split"), *causes;
+	return g->step_ns ? (double)g->parts[part].in_steps / g->step_ns : NPS_NAN;
+}
 
-	nps_find__number(split, "cache_lookup_us", g->cache / 1e3);
-	nps_find__number(split, "guards_us", g->guards / 1e3);
-	nps_find__number(split, "compiled_region_us", g->region / 1e3);
-	nps_find__number(split, "rest_us",
-			 nps_find__ns(g->cache + g->guards + g->region, frontend->total) / 1e3);
-	causes = cJSON_AddObjectToObject(object, "python_causes");
-	cJSON_AddNumberToObject(causes, "tensors_made", (double)g->tensors);
-	nps_find__number(causes, "tensors_made_us", g->tensor_ns / 1e3);
-	cJSON_AddNumberToObject(causes, "copies", (double)g->copies);
-	nps_find__number(causes, "copies_us", g->copy_ns / 1e3);
-	cJSON_AddNumberToObject(causes, "log_calls", (double)g->loggings);
-	nps_find__number(causes, "log_calls_us", g->logging_ns / 1e3);
+#define TIMES(C, key, mean_title, h)                                                                         \
+	C(key ".count", COUNT, NULL, (h)->count)                                                             \
+	C(key ".total_us", NS, NULL, (h)->total)                                                             \
+	C(key ".mean_us", US, mean_title, nps_histogram__mean_us(h))                                         \
+	C(key ".p50_us", US, NULL, nps_histogram__quantile_us(h, 0.5))                                       \
+	C(key ".p99_us", US, NULL, nps_histogram__quantile_us(h, 0.99))                                      \
+	C(key ".max_us", US, NULL, nps_histogram__quantile_us(h, 1))
+
+#define PART(C, key, title, part)                                                                            \
+	TIMES(C, "parts." key, title, &r->g->parts[part].all)                                                \
+	C("parts." key ".share_of_steps", NUMBER, NULL, share_of_steps(r->g, part))
+
+#define GRAPH_COLUMNS(C)                                                                                     \
+	C("graph", TEXT, "graph", r->name)                                                                   \
+	C("calls", COUNT, "calls", r->g->calls)                                                              \
+	C("cold", COUNT, "cold", r->g->cold)                                                                 \
+	C("without_run", COUNT, NULL, r->g->without_run)                                                     \
+	C("without_execute", COUNT, NULL, r->g->without_execute)                                             \
+	C("mode", TEXT, "mode", nps_model__text_or_null(m, r->g->mode), .optional = true)                    \
+	C("call.count", COUNT, NULL, r->g->whole.count)                                                      \
+	C("call.total_us", NS, NULL, r->g->whole.total)                                                      \
+	C("call.mean_us", US, "call", nps_histogram__mean_us(&r->g->whole), .print = 9)                      \
+	C("call.p50_us", US, NULL, nps_histogram__quantile_us(&r->g->whole, 0.5))                            \
+	C("call.p99_us", US, "call p99", nps_histogram__quantile_us(&r->g->whole, 0.99), .print = 10)        \
+	C("call.max_us", US, "call max", nps_histogram__quantile_us(&r->g->whole, 1), .print = 11)           \
+	PART(C, "frontend", "frontend", NPS_TAH_FRONTEND)                                                    \
+	PART(C, "torchair_python", "TorchAir Python", NPS_TAH_PYTHON)                                        \
+	PART(C, "torchair_cpp", "TorchAir C++", NPS_TAH_CPP)                                                 \
+	PART(C, "ge", "GE", NPS_TAH_GE)                                                                      \
+	C("residual_us", NS, NULL, r->g->residual)                                                           \
+	C("frontend_split.cache_lookup_us", NS, NULL, r->g->cache)                                           \
+	C("frontend_split.guards_us", NS, NULL, r->g->guards)                                                \
+	C("frontend_split.compiled_region_us", NS, NULL, r->g->region)                                       \
+	C("frontend_split.rest_us", NS, NULL, frontend_rest(r->g))                                           \
+	C("python_causes.tensors_made", COUNT, NULL, r->g->tensors)                                          \
+	C("python_causes.tensors_made_us", NS, NULL, r->g->tensor_ns)                                        \
+	C("python_causes.copies", COUNT, NULL, r->g->copies)                                                 \
+	C("python_causes.copies_us", NS, NULL, r->g->copy_ns)                                                \
+	C("python_causes.log_calls", COUNT, NULL, r->g->loggings)                                            \
+	C("python_causes.log_calls_us", NS, NULL, r->g->logging_ns)                                          \
+	TIMES(C, "execute_to_first_launch", NULL, &r->g->launch)                                             \
+	TIMES(C, "execute_to_first_kernel", "to first kernel", &r->g->kernel)                                \
+	C("device_us_per_call", US, "on device",                                                             \
+	  r->g->device_calls ? r->g->device_ns / 1e3 / r->g->device_calls : NPS_NAN)                         \
+	C("verdict", TEXT, NULL, r->verdict)                                                                 \
+	C("advice", TEXT, NULL, parts[largest_part(r->g)].advice)
+
+NPS_FIND_TABLE(graphs, "torchair.graphs", "TorchAir graphs, mean of calls that are not cold, us",
+	       struct nps_model, struct graph_row, GRAPH_COLUMNS)
+
+static struct graph_row graph_row(const struct nps_model *m, const struct nps_tah_graph *g)
+{
+	struct graph_row row = { .g = g };
+
+	graph_name(m, g, row.name, sizeof(row.name));
+	verdict(g, row.verdict, sizeof(row.verdict));
+	return row;
 }
 
 static cJSON *graph_object(const struct nps_model *m, const struct nps_tah_graph *g)
 {
-	cJSON *object = cJSON_CreateObject();
-	char text[512];
+	const struct graph_row row = graph_row(m, g);
+	cJSON *object = nps_find__object(&graphs, m, &row);
 
-	graph_name(m, g, text, sizeof(text));
-	cJSON_AddStringToObject(object, "graph", text);
-	cJSON_AddNumberToObject(object, "calls", (double)g->calls);
-	cJSON_AddNumberToObject(object, "cold", (double)g->cold);
-	cJSON_AddNumberToObject(object, "without_run", (double)g->without_run);
-	cJSON_AddNumberToObject(object, "without_execute", (double)g->without_execute);
-	if (g->mode != NPS_NONE)
-		cJSON_AddStringToObject(object, "mode", nps_model__text(m, g->mode));
-	add_times(object, "call", &g->whole);
-	add_parts(object, g);
-	nps_find__number(object, "residual_us", g->residual / 1e3);
-	add_causes(object, g);
-	add_times(object, "execute_to_first_launch", &g->launch);
-	add_times(object, "execute_to_first_kernel", &g->kernel);
-	nps_find__number(object, "device_us_per_call",
-			 g->device_calls ? g->device_ns / 1e3 / g->device_calls : NPS_NAN);
-	verdict(g, text, sizeof(text));
-	cJSON_AddStringToObject(object, "verdict", text);
-	cJSON_AddStringToObject(object, "advice", parts[largest_part(g)].advice);
 	if (g->whole.count)
-		cJSON_AddItemToObject(object, "slowest", call_object(m, &g->slowest));
+		cJSON_AddItemToObject(object, "slowest", nps_find__object(&calls, m, &g->slowest));
 	return object;
 }
 
@@ -421,32 +434,32 @@ static int log_finding(struct nps_find *find, const struct nps_tah_graph *g, con
 	cJSON_AddNumberToObject(numbers, "log_calls", (double)g->loggings);
 	nps_find__number(numbers, "log_calls_us", g->logging_ns / 1e3);
 	return nps_find__add(find, "torchair_logging", g->logging_ns / 1e3 / find->span_us, numbers,
-			     call_object(find->model, &g->slowest),
+			     nps_find__object(&calls, find->model, &g->slowest),
 			     "raise TorchAir's log level: at DEBUG it describes every input of every call",
 			     "log calls take %.1f us within calls of %s", g->logging_ns / 1e3, name);
 }
 
 static int graph_findings(struct nps_find *find, const struct nps_tah_graph *g)
 {
+	const struct graph_row row = graph_row(find->model, g);
 	double head = head_total(g) / 1e3;
-	char name[512], text[512];
-	cJSON *numbers;
+	cJSON *numbers, *graph;
 	int err;
 
 	if (!g->whole.count || find->span_us <= 0 || head < WORTH * find->span_us)
 		return 0;
-	graph_name(find->model, g, name, sizeof(name));
-	verdict(g, text, sizeof(text));
 	numbers = cJSON_CreateObject();
 	cJSON_AddNumberToObject(numbers, "calls", (double)g->whole.count);
 	nps_find__number(numbers, "head_us", head);
-	add_parts(numbers, g);
+	graph = nps_find__object(&graphs, find->model, &row);
+	cJSON_AddItemToObject(numbers, "parts", cJSON_DetachItemFromObjectCaseSensitive(graph, "parts"));
+	cJSON_Delete(graph);
 	err = nps_find__add(find, "torchair_head", head / find->span_us, numbers,
-			    call_object(find->model, &g->slowest), parts[largest_part(g)].advice,
+			    nps_find__object(&calls, find->model, &g->slowest), parts[largest_part(g)].advice,
 			    "head overhead of compiled graph (%.*s) takes %.1f us in %llu calls; %s",
-			    (int)nps_utf8_fit(name, 120), name, head, (unsigned long long)g->whole.count,
-			    text);
-	return err ? err : log_finding(find, g, name);
+			    (int)nps_utf8_fit(row.name, 120), row.name, head,
+			    (unsigned long long)g->whole.count, row.verdict);
+	return err ? err : log_finding(find, g, row.name);
 }
 
 static int by_head(const void *a, const void *b)
@@ -482,34 +495,40 @@ static int report(struct nps_find *find, const struct nps_tah *tah)
 	list = cJSON_AddArrayToObject(section, "graphs"); /* `graph` of calls is an index of it */
 	for (size_t i = 0; i < n; i++)
 		cJSON_AddItemToArray(list, graph_object(find->model, sorted[i]));
-	list = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; i < tah->calls.len; i++)
-		cJSON_AddItemToArray(list,
-				     call_object(find->model, &NPS_AT(&tah->calls, struct nps_tah_call, i)));
+	nps_find__rows(find->document, &calls, find->model, tah->calls.data, tah->calls.len, tah->calls.elem);
 	qsort(sorted, n, sizeof(*sorted), by_head);
 	for (size_t i = 0; !err && i < NPS_MIN(n, 5UL); i++)
 		err = graph_findings(find, sorted[i]);
 	return err;
 }
 
-int nps_find__torchair(struct nps_find *find)
+/* Most jobs have no such graphs, and nothing is walked for them. */
+static int feed_graphs(struct feed *f)
+{
+	bool any = false;
+	int err = any_calls(f, &any);
+
+	if (err || !any)
+		return err;
+	err = index_chains(f);
+	if (err)
+		return err;
+	err = sort_spans(f);
+	return err ? err : merge(f);
+}
+
+static int torchair_find(struct nps_find *find)
 {
 	struct feed f = { .m = find->model };
-	bool any = false;
 	int err;
 
 	nps_ext_sort__init(&f.spans, f.m->tmpfd, sizeof(struct row));
 	err = nps_tah__init(&f.tah, f.m->tmpfd);
-	if (!err)
-		err = any_calls(&f, &any);
-	if (!err && any)
-		err = index_chains(&f);
-	if (!err && any)
-		err = sort_spans(&f);
-	if (!err && any)
-		err = merge(&f);
-	if (!err && f.tah.ended)
-		err = report(find, &f.tah);
+	err = err ? err : feed_graphs(&f);
+	if (err || !f.tah.ended)
+		goto out;
+	err = report(find, &f.tah);
+out:
 	if (f.chained)
 		nps_index__free(&f.chains);
 	nps_ext_sort__free(&f.spans);
@@ -517,3 +536,23 @@ int nps_find__torchair(struct nps_find *find)
 	free(f.ops);
 	return err;
 }
+
+static void torchair_show(const struct nps_view *v)
+{
+	const cJSON *graph, *rows = nps_view__at(v, graphs.path);
+	size_t n = 0;
+
+	nps_view__table(v, &graphs);
+	cJSON_ArrayForEach(graph, rows)
+	{
+		if (n++ == v->top)
+			break;
+		nps_print_text(v->out, nps_view__text(graph, "graph"));
+		fprintf(v->out, ": ");
+		nps_print_text(v->out, nps_view__text(graph, "verdict"));
+		putc('\n', v->out);
+	}
+	nps_view__table(v, &calls);
+}
+
+const struct nps_find_question nps_question_torchair = { .find = torchair_find, .show = torchair_show };

@@ -9,6 +9,7 @@
 #define NPS_FINDINGS_H
 
 #include "derive/index.h"
+#include "findings/table.h"
 #include "model/model.h"
 
 struct cJSON;
@@ -57,15 +58,22 @@ struct nps_find {
 	unsigned int devices; /* that worked, at least 1 */
 };
 
-int nps_find__steps(struct nps_find *find);
-int nps_find__idle(struct nps_find *find);
-int nps_find__operators(struct nps_find *find);
-int nps_find__apis(struct nps_find *find);
-int nps_find__communication(struct nps_find *find);
-int nps_find__memory(struct nps_find *find);
-int nps_find__host(struct nps_find *find);
-int nps_find__host_time(struct nps_find *find);
-int nps_find__torchair(struct nps_find *find);
+/* A question: its section of the document, and what `show` prints of it. */
+struct nps_find_question {
+	int (*find)(struct nps_find *find);
+	const struct nps_find_table *tables[2]; /* NULL: none, or no more */
+	void (*show)(const struct nps_view *view); /* what follows them; may be NULL */
+};
+
+extern const struct nps_find_question nps_question_overview, nps_question_findings, nps_question_steps,
+	nps_question_operators, nps_question_apis, nps_question_communication, nps_question_memory,
+	nps_question_idle, nps_question_host, nps_question_host_time, nps_question_torchair;
+
+/* Prints what QUESTION has found. */
+void nps_question__show(const struct nps_find_question *question, const struct nps_view *view);
+
+/* The devices of the section `idle`, which the overview prints. */
+extern const struct nps_find_table *const nps_find_devices;
 
 /*
  * A finding: ID names its kind; SHARE of the capture's time is its weight; NUMBERS and WHERE (may be NULL)
@@ -75,13 +83,7 @@ int nps_find__add(struct nps_find *find, const char *id, double share, struct cJ
 		  struct cJSON *where, const char *advice, const char *title, ...)
 	__attribute__((format(printf, 7, 8)));
 
-/* END - START; 0 if a database has an end before the start. */
-static inline uint64_t nps_find__ns(uint64_t start, uint64_t end)
-{
-	return end > start ? end - start : 0;
-}
-
-/* US of a device or thread as a share of the capture's time; below: the mean of US of all devices. */
+/* What US of one device, or of a thread, are of the capture's time; of US that were added up over all devices the mean. */
 static inline double nps_find__share(const struct nps_find *find, double us)
 {
 	return find->span_us > 0 ? us / find->span_us : 0;
@@ -111,5 +113,9 @@ void nps_histogram__add(struct nps_histogram *histogram, uint64_t value);
 
 /* The value below which the share Q of all lies, 0 if there are none. */
 uint64_t nps_histogram__quantile(const struct nps_histogram *histogram, double q);
+
+/* The same in us, and the mean; NaN if there are none. With Q 1 the longest. */
+double nps_histogram__quantile_us(const struct nps_histogram *histogram, double q);
+double nps_histogram__mean_us(const struct nps_histogram *histogram);
 
 #endif

@@ -47,3 +47,13 @@ uint64_t nps_histogram__quantile(const struct nps_histogram *h, double q)
 	}
 	return h->most;
 }
+
+double nps_histogram__quantile_us(const struct nps_histogram *h, double q)
+{
+	return h->count ? nps_histogram__quantile(h, q) / 1e3 : NPS_NAN;
+}
+
+double nps_histogram__mean_us(const struct nps_histogram *h)
+{
+	return h->count ? h->total / 1e3 / h->count : NPS_NAN;
+}

@@ -18,11 +18,6 @@
 
 enum value { COMPUTING, COMMUNICATION, ALONE, FREE, PREPARING, TOTAL, VALUES };
 
-static const char *const value_names[VALUES] = {
-	"computing_us", "communication_us", "communication_not_overlapped_us",
-	"free_us",	"preparing_us",	    "total_us"
-};
-
 struct step {
 	uint64_t key;
 	uint32_t name;
@@ -30,7 +25,7 @@ struct step {
 };
 
 struct rank {
-	uint32_t name, number, pid;
+	uint32_t name, label, number, pid; /* name, label: texts */
 	uint32_t host; /* text; empty: not known */
 	bool numbered;
 	uint64_t span;
@@ -158,6 +153,18 @@ static int add_steps(struct nps_ranks *r, struct rank *rank, const struct nps_mo
 	return 0;
 }
 
+static uint32_t add_label(struct nps_ranks *r, const struct rank *rank)
+{
+	const char *name = nps_strings__get(&r->strings, rank->name);
+	int len = (int)nps_utf8_fit(name, 200);
+
+	if (rank->numbered)
+		return nps_strings__addf(&r->strings, "rank %u", rank->number);
+	if (rank->pid) /* all processes of a session come from one place */
+		return nps_strings__addf(&r->strings, "%.*s process %u", len, name, rank->pid);
+	return nps_strings__addf(&r->strings, "%.*s", len, name);
+}
+
 int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *name)
 {
 	struct rank *rank = nps_vec__push(&r->list);
@@ -172,10 +179,12 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 	rank->number = m->rank;
 	rank->pid = m->pid;
 	rank->host = nps_strings__addz(&r->strings, nps_model__text(m, m->host_uid));
-	rank->span = m->end > m->start ? m->end - m->start : 0;
-	err = rank->name == NPS_NONE || rank->host == NPS_NONE ? -ENOMEM : add_ops(r, rank, m);
-	if (!err)
-		err = add_steps(r, rank, m);
+	rank->label = add_label(r, rank);
+	rank->span = nps_span(m->start, m->end);
+	err = rank->name == NPS_NONE || rank->host == NPS_NONE || rank->label == NPS_NONE
+		      ? -ENOMEM
+		      : add_ops(r, rank, m);
+	err = err ? err : add_steps(r, rank, m);
 	if (err) { /* half a rank is not compared */
 		nps_vec__free(&rank->ops);
 		nps_vec__free(&rank->steps);
@@ -200,13 +209,6 @@ static int by_place(const void *a, const void *b)
 	if (x->group != y->group)
 		return x->group > y->group ? 1 : -1;
 	return (x->place > y->place) - (x->place < y->place);
-}
-
-static int by_i64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static const struct nps_collective *op_of(const struct rank *rank, uint64_t key)
@@ -368,7 +370,7 @@ static int compare_clocks(struct nps_ranks *r)
 			a += x->key <= y->key;
 			b += y->key <= x->key;
 		}
-		qsort(apart, n, sizeof(*apart), by_i64);
+		qsort(apart, n, sizeof(*apart), nps_by_i64);
 		judge_clock(rank, apart, n);
 		free(apart);
 	}
@@ -440,81 +442,64 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 
 /* --- as answers ----------------------------------------------------------------------------------- */
 
-static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
+static const char *label(const struct nps_ranks *r, size_t i)
 {
-	const struct rank *rank = rank_at(r, i);
-	const char *name = nps_strings__get(&r->strings, rank->name);
-	int len = (int)nps_utf8_fit(name, 200);
-
-	if (rank->numbered)
-		snprintf(out, size, "rank %u", rank->number);
-	else if (rank->pid) /* all processes of a session have its name */
-		snprintf(out, size, "%.*s process %u", len, name, rank->pid);
-	else
-		snprintf(out, size, "%.*s", len, name);
+	return nps_strings__get(&r->strings, rank_at(r, i)->label);
 }
 
-static void add_label(const struct nps_ranks *r, cJSON *object, const char *key, size_t i)
+#define SUM(value) (r->steps.len ? r->sums[value] : NPS_NAN)
+/* When it arrived, if that is known of any collective. */
+#define ARRIVED(ns) (r->common || !r->unknown ? (ns) / 1e3 : NPS_NAN)
+
+#define RANK_COLUMNS(C)                                                                                      \
+	C("rank", TEXT, "rank", nps_strings__get(&m->strings, r->label))                                     \
+	C("path", TEXT, NULL, nps_strings__get(&m->strings, r->name))                                        \
+	C("steps", COUNT, "steps", r->steps.len)                                                             \
+	C("computing_us", US, "computing", SUM(COMPUTING))                                                   \
+	C("communication_us", US, "communication", SUM(COMMUNICATION))                                       \
+	C("communication_not_overlapped_us", US, NULL, SUM(ALONE))                                           \
+	C("free_us", US, "free", SUM(FREE))                                                                  \
+	C("preparing_us", US, NULL, SUM(PREPARING))                                                          \
+	C("total_us", US, "total", SUM(TOTAL), .print = 3)                                                   \
+	C("collectives", COUNT, NULL, r->ops.len)                                                            \
+	C("common_collectives", COUNT, "collectives", r->common)                                             \
+	C("last_in", COUNT, "last in", r->last)                                                              \
+	C("collectives_not_matched", COUNT, NULL, r->unknown)                                                \
+	C("late_us", US, "late by", ARRIVED(r->late))                                                        \
+	C("wait_us", US, "waits", ARRIVED(r->wait))                                                          \
+	C("clock_offset_us", NS, "clock ahead", r->offset)
+
+NPS_FIND_TABLE(ranks, "rows", "ranks, sums of all steps, us", struct nps_ranks, struct rank, RANK_COLUMNS)
+
+static uint64_t not_matched(const struct nps_ranks *r)
 {
-	char text[256];
-
-	label(r, i, text, sizeof(text));
-	cJSON_AddStringToObject(object, key, text);
-}
-
-static void add_ranks(const struct nps_ranks *r, cJSON *document)
-{
-	cJSON *list = cJSON_AddArrayToObject(document, "rows");
-
-	for (size_t i = 0; i < r->list.len; i++) {
-		const struct rank *rank = rank_at(r, i);
-		cJSON *row = cJSON_CreateObject();
-		bool known = rank->common || !rank->unknown;
-
-		cJSON_AddItemToArray(list, row);
-		add_label(r, row, "rank", i);
-		cJSON_AddStringToObject(row, "path", nps_strings__get(&r->strings, rank->name));
-		cJSON_AddNumberToObject(row, "steps", (double)rank->steps.len);
-		for (int value = 0; value < VALUES; value++)
-			nps_find__number(row, value_names[value],
-					 rank->steps.len ? rank->sums[value] : NPS_NAN);
-		cJSON_AddNumberToObject(row, "collectives", (double)rank->ops.len);
-		cJSON_AddNumberToObject(row, "common_collectives", (double)rank->common);
-		cJSON_AddNumberToObject(row, "last_in", (double)rank->last);
-		cJSON_AddNumberToObject(row, "collectives_not_matched", (double)rank->unknown);
-		nps_find__number(row, "late_us", known ? rank->late / 1e3 : NPS_NAN);
-		nps_find__number(row, "wait_us", known ? rank->wait / 1e3 : NPS_NAN);
-		nps_find__number(row, "clock_offset_us", rank->offset / 1e3);
-	}
-}
-
-static void add_arrivals(const struct nps_ranks *r, cJSON *document, const struct arrivals *a)
-{
-	cJSON *object = cJSON_AddObjectToObject(document, "arrivals"), *list;
-	const struct nps_histogram *h = &a->skews;
-	uint64_t unknown = 0;
+	uint64_t n = 0;
 
 	for (size_t i = 0; i < r->list.len; i++)
-		unknown += rank_at(r, i)->unknown;
-	cJSON_AddNumberToObject(object, "common_collectives", (double)h->count);
-	cJSON_AddNumberToObject(object, "collectives_not_matched", (double)unknown);
-	nps_find__number(object, "total_skew_us", h->total / 1e3);
-	nps_find__number(object, "mean_skew_us", h->count ? h->total / 1e3 / h->count : NPS_NAN);
-	nps_find__number(object, "p50_skew_us", h->count ? nps_histogram__quantile(h, 0.5) / 1e3 : NPS_NAN);
-	nps_find__number(object, "p99_skew_us", h->count ? nps_histogram__quantile(h, 0.99) / 1e3 : NPS_NAN);
-	nps_find__number(object, "max_skew_us", h->count ? h->most / 1e3 : NPS_NAN);
-	list = cJSON_AddArrayToObject(object, "worst");
-	for (size_t i = 0; i < a->nworst; i++) {
-		cJSON *row = cJSON_CreateObject();
-
-		cJSON_AddItemToArray(list, row);
-		cJSON_AddStringToObject(row, "name", nps_strings__get(&r->strings, a->worst[i].name));
-		nps_find__number(row, "skew_us", a->worst[i].skew / 1e3);
-		add_label(r, row, "first", a->worst[i].first);
-		add_label(r, row, "last", a->worst[i].last);
-		nps_find__time(row, "start_us", a->worst[i].start);
-	}
+		n += rank_at(r, i)->unknown;
+	return n;
 }
+
+#define ARRIVAL_COLUMNS(C)                                                                                   \
+	C("common_collectives", COUNT, NULL, r->count)                                                       \
+	C("collectives_not_matched", COUNT, NULL, not_matched(m))                                            \
+	C("total_skew_us", NS, NULL, r->total)                                                               \
+	C("mean_skew_us", US, NULL, nps_histogram__mean_us(r))                                               \
+	C("p50_skew_us", US, NULL, nps_histogram__quantile_us(r, 0.5))                                       \
+	C("p99_skew_us", US, NULL, nps_histogram__quantile_us(r, 0.99))                                      \
+	C("max_skew_us", US, NULL, nps_histogram__quantile_us(r, 1))
+
+NPS_FIND_TABLE(arrivals, NULL, NULL, struct nps_ranks, struct nps_histogram, ARRIVAL_COLUMNS)
+
+#define SKEWED_COLUMNS(C)                                                                                    \
+	C("name", TEXT, "name", nps_strings__get(&m->strings, r->name))                                      \
+	C("skew_us", NS, "distance", r->skew)                                                                \
+	C("first", TEXT, "first", label(m, r->first))                                                        \
+	C("last", TEXT, "last", label(m, r->last))                                                           \
+	C("start_us", TIME, NULL, r->start)
+
+NPS_FIND_TABLE(worst, "arrivals.worst", "collectives with the largest distance between arrivals, us",
+	       struct nps_ranks, struct skewed, SKEWED_COLUMNS)
 
 static const struct step *step_of(const struct rank *rank, uint64_t key)
 {
@@ -523,50 +508,67 @@ static const struct step *step_of(const struct rank *rank, uint64_t key)
 	return bsearch(&key, rank->steps.data, rank->steps.len, sizeof(struct step), by_key);
 }
 
-/* Steps that the first rank and others have: which rank needed longest for which part. */
+/* A step of the first rank that others have, too: who needed longest for what. */
+struct step_row {
+	const char *name;
+	size_t ranks;
+	struct extent {
+		double least, most;
+		size_t by; /* the rank that needed most */
+	} of[VALUES];
+};
+
+#define EXTENT(C, key, title, value)                                                                         \
+	C("least_" key, US, title " from", r->of[value].least)                                               \
+	C("most_" key, US, "to", r->of[value].most)                                                          \
+	C("most_" key "_by", TEXT, "by", label(m, r->of[value].by))
+
+#define STEP_COLUMNS(C)                                                                                      \
+	C("step", TEXT, "step", r->name)                                                                     \
+	EXTENT(C, "total_us", "total", TOTAL)                                                                \
+	EXTENT(C, "computing_us", "computing", COMPUTING)                                                    \
+	EXTENT(C, "communication_us", "communication", COMMUNICATION)                                        \
+	C("least_free_us", US, NULL, r->of[FREE].least)                                                      \
+	C("most_free_us", US, NULL, r->of[FREE].most)                                                        \
+	C("most_free_us_by", TEXT, NULL, label(m, r->of[FREE].by))                                           \
+	C("ranks", COUNT, "ranks", r->ranks, .print = 2)
+
+NPS_FIND_TABLE(steps, "steps", "steps of all ranks, us", struct nps_ranks, struct step_row, STEP_COLUMNS)
+
+static void compare_step(const struct nps_ranks *r, const struct step *step, struct step_row *row)
+{
+	for (int value = 0; value < VALUES; value++) {
+		struct extent *extent = &row->of[value];
+
+		row->ranks = 0;
+		for (size_t k = 0; k < r->list.len; k++) {
+			const struct step *other = k ? step_of(rank_at(r, k), step->key) : step;
+			double v = other ? other->values[value] : 0;
+
+			if (!other)
+				continue;
+			if (!row->ranks || v > extent->most) {
+				extent->most = v;
+				extent->by = k;
+			}
+			extent->least = !row->ranks || v < extent->least ? v : extent->least;
+			row->ranks++;
+		}
+	}
+}
+
 static void add_steps_section(const struct nps_ranks *r, cJSON *document)
 {
-	static const enum value compared[] = { TOTAL, COMPUTING, COMMUNICATION, FREE };
-	cJSON *list = cJSON_AddArrayToObject(document, "steps");
+	cJSON *list = nps_find__rows(document, &steps, r, NULL, 0, 0);
 	const struct rank *first = rank_at(r, 0);
 
 	for (size_t i = 0; i < NPS_MIN(first->steps.len, (size_t)STEPS); i++) {
 		const struct step *step = &NPS_AT(&first->steps, struct step, i);
-		cJSON *row = cJSON_CreateObject();
-		size_t with = 0;
+		struct step_row row = { .name = nps_strings__get(&r->strings, step->name) };
 
-		cJSON_AddStringToObject(row, "step", nps_strings__get(&r->strings, step->name));
-		for (size_t c = 0; c < NPS_ARRAY_SIZE(compared); c++) {
-			double least = 0, most = 0;
-			size_t slowest = 0;
-			char key[64];
-
-			with = 0;
-			for (size_t k = 0; k < r->list.len; k++) {
-				const struct step *other = k ? step_of(rank_at(r, k), step->key) : step;
-				double value = other ? other->values[compared[c]] : 0;
-
-				if (!other)
-					continue;
-				if (!with || value > most) {
-					most = value;
-					slowest = k;
-				}
-				least = !with || value < least ? value : least;
-				with++;
-			}
-			snprintf(key, sizeof(key), "least_%s", value_names[compared[c]]);
-			nps_find__number(row, key, least);
-			snprintf(key, sizeof(key), "most_%s", value_names[compared[c]]);
-			nps_find__number(row, key, most);
-			snprintf(key, sizeof(key), "most_%s_by", value_names[compared[c]]);
-			add_label(r, row, key, slowest);
-		}
-		cJSON_AddNumberToObject(row, "ranks", (double)with);
-		if (with > 1)
-			cJSON_AddItemToArray(list, row);
-		else
-			cJSON_Delete(row);
+		compare_step(r, step, &row);
+		if (row.ranks > 1)
+			cJSON_AddItemToArray(list, nps_find__object(&steps, r, &row));
 	}
 }
 
@@ -594,7 +596,7 @@ static int slow_rank(const struct nps_ranks *r, struct nps_find *find)
 	uint64_t all = 0;
 	size_t slow = 0;
 	const struct rank *s;
-	char name[256];
+	const char *name;
 	cJSON *numbers;
 
 	for (size_t i = 0; i < r->list.len; i++) {
@@ -605,7 +607,7 @@ static int slow_rank(const struct nps_ranks *r, struct nps_find *find)
 	s = rank_at(r, slow);
 	if (s->late < all / 2 || !s->span || s->late < WORTH * s->span)
 		return 0;
-	label(r, slow, name, sizeof(name));
+	name = label(r, slow);
 	numbers = cJSON_CreateObject();
 	cJSON_AddStringToObject(numbers, "rank", name);
 	cJSON_AddNumberToObject(numbers, "common_collectives", (double)s->common);
@@ -626,7 +628,7 @@ static int uneven(const struct nps_ranks *r, struct nps_find *find, enum value v
 {
 	double middle = middle_of(r, value), most, all;
 	size_t slow = 0;
-	char name[256];
+	const char *name;
 	cJSON *numbers;
 
 	for (size_t i = 1; i < r->list.len; i++)
@@ -636,7 +638,7 @@ static int uneven(const struct nps_ranks *r, struct nps_find *find, enum value v
 	all = rank_at(r, slow)->sums[TOTAL];
 	if (middle <= 0 || most < UNEVEN * middle || all <= 0 || most - middle < WORTH * all)
 		return 0;
-	label(r, slow, name, sizeof(name));
+	name = label(r, slow);
 	numbers = cJSON_CreateObject();
 	cJSON_AddStringToObject(numbers, "rank", name);
 	nps_find__number(numbers, "most_us", most);
@@ -656,15 +658,15 @@ static int report(const struct nps_ranks *r, const struct arrivals *a, cJSON *do
 	struct nps_find find = { .document = document };
 	int err;
 
-	add_ranks(r, document);
-	add_arrivals(r, document, a);
+	nps_find__rows(document, &ranks, r, r->list.data, r->list.len, r->list.elem);
+	nps_find__members(cJSON_AddObjectToObject(document, "arrivals"), &arrivals, r, &a->skews);
+	nps_find__rows(document, &worst, r, a->worst, a->nworst, sizeof(a->worst[0]));
 	add_steps_section(r, document);
 	find.list = cJSON_AddArrayToObject(document, "findings");
 	if (!find.list)
 		return -ENOMEM;
 	err = slow_rank(r, &find);
-	if (!err)
-		err = uneven(r, &find, COMPUTING, "computing");
+	err = err ? err : uneven(r, &find, COMPUTING, "computing");
 	return err ? err : uneven(r, &find, FREE, "idle");
 }
 
@@ -680,25 +682,59 @@ int nps_ranks__compare(struct nps_ranks *r, cJSON **document)
 	if (!a)
 		return -ENOMEM;
 	for (size_t i = 1; i < r->list.len; i++) { /* those of the first are listed in their order */
-		struct nps_vec *steps = &rank_at(r, i)->steps;
+		struct nps_vec *of = &rank_at(r, i)->steps;
 
-		if (steps->len)
-			qsort(steps->data, steps->len, steps->elem, by_key);
+		if (of->len)
+			qsort(of->data, of->len, of->elem, by_key);
 	}
 	err = align_ranks(r);
 	sort_ops(r, by_key);
-	if (!err)
-		err = compare_clocks(r);
+	err = err ? err : compare_clocks(r);
+	if (err)
+		goto out;
 	rewind_ops(r);
-	for (uint64_t key = next_common(r, 0); !err && key; key = next_common(r, key))
+	for (uint64_t key = next_common(r, 0); key; key = next_common(r, key))
 		see_collective(r, a, key);
-	*document = err ? NULL : cJSON_CreateObject();
-	if (!err)
-		err = *document ? report(r, a, *document) : -ENOMEM;
+	*document = cJSON_CreateObject();
+	err = *document ? report(r, a, *document) : -ENOMEM;
 	if (err) {
 		cJSON_Delete(*document);
 		*document = NULL;
 	}
+out:
 	free(a);
 	return err;
+}
+
+static void show_arrivals(const struct nps_view *v, const cJSON *object)
+{
+	double common = nps_view__number(object, "common_collectives");
+	double unknown = nps_view__number(object, "collectives_not_matched");
+
+	if (common > 0)
+		fprintf(v->out,
+			"\nranks arrive apart in %.0f collectives: %.3f us on average, median %.3f, p99 "
+			"%.3f, at "
+			"most %.3f\n",
+			common, nps_view__number(object, "mean_skew_us"),
+			nps_view__number(object, "p50_skew_us"), nps_view__number(object, "p99_skew_us"),
+			nps_view__number(object, "max_skew_us"));
+	else if (!(unknown > 0))
+		fprintf(v->out,
+			"\nwho arrives late is not known: no collective has the same name and group in "
+			"two ranks\n");
+	if (unknown > 0)
+		fprintf(v->out,
+			"\nwho arrives late is not known of %.0f collectives: those of the same name and "
+			"group in other ranks end at other times\n",
+			unknown);
+}
+
+void nps_ranks__show(const struct nps_view *v)
+{
+	nps_view__table(v, &ranks);
+	show_arrivals(v, nps_view__at(v, "arrivals"));
+	nps_view__table(v, &worst);
+	nps_view__table(v, &steps);
+	nps_question__show(&nps_question_findings, v);
 }

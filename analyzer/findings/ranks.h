@@ -8,6 +8,7 @@
 
 #include "base/string_table.h"
 #include "base/vec.h"
+#include "findings/table.h"
 #include "model/model.h"
 
 struct cJSON;
@@ -27,5 +28,8 @@ int nps_ranks__add(struct nps_ranks *ranks, const struct nps_model *model, const
 
 /* In *DOCUMENT the comparison with its own list `findings`; NULL for fewer than two ranks. 0 or -ENOMEM. */
 int nps_ranks__compare(struct nps_ranks *ranks, struct cJSON **document);
+
+/* Prints it. */
+void nps_ranks__show(const struct nps_view *view);
 
 #endif

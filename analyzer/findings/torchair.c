@@ -267,7 +267,7 @@ static void take_marks(const struct thread *t, struct nps_tah_call *c)
 {
 	for (uint32_t i = 0; i < NPS_MIN(t->nmarks, (uint32_t)MARKS); i++) {
 		const struct mark *m = &t->marks[i];
-		uint64_t ns = nps_find__ns(m->start, NPS_MIN(m->end, c->start));
+		uint64_t ns = nps_span(m->start, NPS_MIN(m->end, c->start));
 
 		if (!c->frontend || m->start < c->frontend || m->start >= c->start)
 			continue;
@@ -337,10 +337,10 @@ static void see_cause(struct thread *t, const struct nps_tah_span *span)
 		return;
 	if (span->kind == NPS_TAH_TENSOR) {
 		c->tensors++;
-		c->tensor_ns += nps_find__ns(span->start, span->end);
+		c->tensor_ns += nps_span(span->start, span->end);
 	} else {
 		c->copies++;
-		c->copy_ns += nps_find__ns(span->start, span->end);
+		c->copy_ns += nps_span(span->start, span->end);
 	}
 }
 
@@ -377,7 +377,7 @@ static void see_in_call(struct thread *t, const struct nps_tah_span *span)
 	case NPS_TAH_LOGGING:
 		if (!within(t, NPS_TAH_LOGGING, NPS_TAH_LOGGING)) {
 			c->loggings++;
-			c->logging_ns += nps_find__ns(span->start, span->end);
+			c->logging_ns += nps_span(span->start, span->end);
 		}
 		break;
 	default:
@@ -535,16 +535,16 @@ void nps_tah__kernel(struct nps_tah *tah, uint32_t connection, uint64_t start, u
 		return;
 	g = &NPS_AT(&tah->graphs, struct nps_tah_graph, p->graph);
 	if (!p->first_kernel && !p->cold) {
-		nps_histogram__add(&g->launch, nps_find__ns(p->execute, launch->start));
-		nps_histogram__add(&g->kernel, nps_find__ns(p->execute, start));
+		nps_histogram__add(&g->launch, nps_span(p->execute, launch->start));
+		nps_histogram__add(&g->kernel, nps_span(p->execute, start));
 		g->device_calls++;
 	}
 	if (!p->first_kernel) {
 		p->first_launch = launch->start;
 		p->first_kernel = start;
 	}
-	p->device_ns += nps_find__ns(start, end);
-	g->device_ns += p->cold ? 0 : nps_find__ns(start, end);
+	p->device_ns += nps_span(start, end);
+	g->device_ns += p->cold ? 0 : nps_span(start, end);
 	if (p->row != NPS_NONE) {
 		struct nps_tah_call *c = &NPS_AT(&tah->calls, struct nps_tah_call, p->row);
 

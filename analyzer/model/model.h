@@ -112,7 +112,13 @@ static inline const char *nps_model__text_or_na(const struct nps_model *model, u
 	return text == NPS_NONE ? "N/A" : nps_strings__get(model->strings, text);
 }
 
-/* The type of kernel ROW of `compute`; at level 0, which has no types, its name. */
+/* The same, NULL for NPS_NONE. */
+static inline const char *nps_model__text_or_null(const struct nps_model *model, uint32_t text)
+{
+	return text == NPS_NONE ? NULL : nps_strings__get(model->strings, text);
+}
+
+/* The type of kernel ROW of `compute`; level 0 does not tell it, then its name. */
 static inline uint32_t nps_model__kernel_type(const struct nps_model *model, size_t row)
 {
 	uint32_t type = model->compute.type[row];

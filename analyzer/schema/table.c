@@ -107,21 +107,23 @@ int nps_table__reserve(struct nps_table *table, size_t len)
 	/* A column may have grown when a later one cannot: it is only larger than it needs to be. */
 	for (size_t i = 0; !err && i < table->ncolumns; i++)
 		err = grow(table, i, room * table->columns[i].size);
-	if (!err)
-		table->room = room;
-	return err;
+	if (err)
+		return err;
+	table->room = room;
+	return 0;
 }
 
 int nps_table__resize(struct nps_table *table, size_t len)
 {
 	int err = nps_table__reserve(table, len);
 
-	for (size_t i = 0; !err && len < table->len && i < table->ncolumns; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; len < table->len && i < table->ncolumns; i++)
 		memset((char *)*cells(table, i) + len * table->columns[i].size, 0,
 		       (table->len - len) * table->columns[i].size);
-	if (!err)
-		table->len = len;
-	return err;
+	table->len = len;
+	return 0;
 }
 
 void nps_table__cool(const struct nps_table *table)

@@ -35,12 +35,13 @@ static int sort_rows(const struct nps_table *table, const uint64_t *times, struc
 			*to = (struct nps_sort_key){ .high = times[i], .low = i };
 	}
 	err = sort.err ? sort.err : nps_ext_sort__finish(&sort);
-	if (!err)
-		err = nps_vec__resize(order, table->len);
-	while (!err && at < table->len && (key = nps_ext_sort__next(&sort)))
+	err = err ? err : nps_vec__resize(order, table->len);
+	if (err)
+		goto out;
+	while (at < table->len && (key = nps_ext_sort__next(&sort)))
 		NPS_AT(order, uint64_t, at++) = key->low;
-	if (!err)
-		err = sort.err;
+	err = sort.err;
+out:
 	nps_ext_sort__free(&sort);
 	return err;
 }
@@ -80,19 +81,18 @@ int nps_table__order(struct nps_table *table, size_t time)
 	}
 	nps_vec__init(&order, table->dirfd, sizeof(uint64_t));
 	err = sort_rows(table, nps_table__cells(table, time), &order);
-	if (!err)
-		err = nps_table__init(sorted, table->columns, table->ncolumns, table->dirfd);
-	if (!err) {
-		err = nps_table__resize(sorted, table->len);
-		for (size_t i = 0; !err && i < table->ncolumns; i++)
-			copy_column(sorted, table, i, &order);
-		if (!err) { /* the two are exchanged: a table is one block with the pointers to its cells */
-			memcpy(old, table, bytes);
-			memcpy(table, sorted, bytes);
-			memcpy(sorted, old, bytes);
-		}
-		nps_table__free(sorted);
-	}
+	err = err ? err : nps_table__init(sorted, table->columns, table->ncolumns, table->dirfd);
+	err = err ? err : nps_table__resize(sorted, table->len);
+	if (err)
+		goto out_table;
+	for (size_t i = 0; i < table->ncolumns; i++)
+		copy_column(sorted, table, i, &order);
+	/* The two change places: a table is one piece with the pointers to its cells. */
+	memcpy(old, table, bytes);
+	memcpy(table, sorted, bytes);
+	memcpy(sorted, old, bytes);
+out_table:
+	nps_table__free(sorted);
 	nps_vec__free(&order);
 	free(sorted);
 	free(old);

@@ -99,8 +99,7 @@ int nps_framework__gc(struct nps_framework *fw)
 
 	nps_ext_sort__init(&sorter, fw->model->tmpfd, sizeof(struct collection));
 	err = read_collections(fw, &sorter);
-	if (!err)
-		err = nps_ext_sort__finish(&sorter);
+	err = err ? err : nps_ext_sort__finish(&sorter);
 	while (!err && (next = nps_ext_sort__next(&sorter))) {
 		const struct collection *c = next;
 		size_t row;

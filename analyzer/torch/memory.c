@@ -133,8 +133,7 @@ static int add_cann(struct memory *s, uint64_t time)
 
 		s->of_ge[device % DEVICES] = levels;
 		err = add_record(s, t->component[s->ge], t->timestamp[s->ge], &levels, device);
-		if (!err)
-			err = add_sum(s, t->timestamp[s->ge], device);
+		err = err ? err : add_sum(s, t->timestamp[s->ge], device);
 	}
 	return err;
 }
@@ -243,11 +242,12 @@ static int allocate(struct memory *s, const struct event *event)
 	size_t row = 0;
 	int err = name_owner(s, event, &name);
 
-	if (!err)
-		err = add_allocation(s, name, event->size, event->order.high, &event->levels, event->device,
-				     &row);
-	if (!err && s->live.len >= LIVE)
-		err = forget(s, block_in_use, row);
+	if (err)
+		return err;
+	err = add_allocation(s, name, event->size, event->order.high, &event->levels, event->device, &row);
+	if (err)
+		return err;
+	err = s->live.len >= LIVE ? forget(s, block_in_use, row) : 0;
 	return err ? err : nps_map__put(&s->live, key_of(event), row);
 }
 
@@ -272,18 +272,22 @@ static int take(struct memory *s, const struct event *event)
 	uint32_t component = component_of(s, event->component);
 	int err = component == NPS_NONE ? -ENOMEM : add_cann(s, event->order.high);
 
-	if (!err)
-		err = add_record(s, component, event->order.high, &event->levels, event->device);
-	if (!err && event->component == CACHING) {
+	if (err)
+		return err;
+	err = add_record(s, component, event->order.high, &event->levels, event->device);
+	if (err)
+		return err;
+	if (event->component == CACHING) {
 		s->of_pta[event->device] = event->levels;
 		err = add_sum(s, event->order.high, event->device);
+		if (err)
+			return err;
 	}
-	if (!err && event->kind == MALLOC)
-		err = allocate(s, event);
-	else if (!err)
-		release(s, event);
 	nps_model__cover(s->m, event->order.high, event->order.high);
-	return err;
+	if (event->kind == MALLOC)
+		return allocate(s, event);
+	release(s, event);
+	return 0;
 }
 
 /* --- CANN's operators --- */
@@ -380,10 +384,8 @@ int nps_framework__memory(struct nps_framework *fw)
 	nps_vec__init(&s.open, fw->model->tmpfd, 1);
 	nps_fw_owner__init(&s.owner, fw->model, fw->first_op, fw->end_ops);
 	err = texts(&s);
-	if (!err)
-		err = read_events(&s);
-	if (!err)
-		err = walk(&s);
+	err = err ? err : read_events(&s);
+	err = err ? err : walk(&s);
 	nps_model__lost(fw->model, s.forgotten,
 			"allocations of FRAMEWORK/torch.memory_usage that were not followed");
 	nps_fw_owner__free(&s.owner);

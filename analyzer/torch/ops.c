@@ -129,7 +129,29 @@ static bool begins_with(const struct nps_fw_text *field, const char *prefix)
 
 /* --- records --- */
 
-/* Decodes RECORD into *OP. 1, 0 if its times are none, or negative errno. */
+static int read_op_texts(struct ops *o, const struct nps_fw_record *record, struct op *op)
+{
+	const struct nps_fw_text *fields = record->fields;
+	int err = text_id(o, &fields[NAME], &op->name);
+
+	if (err)
+		return err;
+	err = list_id(o, &fields[DTYPES], &op->dtypes);
+	if (err)
+		return err;
+	err = list_id(o, &fields[SHAPES], &op->shapes);
+	if (err)
+		return err;
+	err = chain_id(o, &fields[STACK], &op->chain);
+	if (err)
+		return err;
+	err = fields[MODULES].len ? text_id(o, &fields[MODULES], &op->modules) : 0;
+	if (err || !fields[EXTRA].len)
+		return err;
+	return text_id(o, &fields[EXTRA], &op->extra);
+}
+
+/* Stores what RECORD says in *OP. 1, 0 if its times are none, or negative errno. */
 static int read_op(struct ops *o, const struct nps_fw_record *record, struct op *op)
 {
 	const uint8_t *p = record->fixed;
@@ -145,17 +167,7 @@ static int read_op(struct ops *o, const struct nps_fw_record *record, struct op 
 	op->sequence = nps_fw_i64(p + 16);
 	op->gtid = nps_framework__gtid(o->fw, nps_fw_u64(p + 24), nps_fw_u64(p + 32));
 	op->forward = nps_fw_i64(p + 48);
-	err = text_id(o, &record->fields[NAME], &op->name);
-	if (!err)
-		err = list_id(o, &record->fields[DTYPES], &op->dtypes);
-	if (!err)
-		err = list_id(o, &record->fields[SHAPES], &op->shapes);
-	if (!err)
-		err = chain_id(o, &record->fields[STACK], &op->chain);
-	if (!err && record->fields[MODULES].len)
-		err = text_id(o, &record->fields[MODULES], &op->modules);
-	if (!err && record->fields[EXTRA].len)
-		err = text_id(o, &record->fields[EXTRA], &op->extra);
+	err = read_op_texts(o, record, op);
 	return err ? err : 1;
 }
 
@@ -251,8 +263,7 @@ int nps_framework__ops(struct nps_framework *fw)
 	nps_fw_memo__free(&o.lists);
 	nps_fw_memo__free(&o.chains);
 	nps_vec__free(&o.text);
-	if (!err)
-		err = nps_ext_sort__finish(&o.sorter);
+	err = err ? err : nps_ext_sort__finish(&o.sorter);
 	while (!err && (row = nps_ext_sort__next(&o.sorter)))
 		err = add_op(fw, row);
 	err = err ? err : o.sorter.err;

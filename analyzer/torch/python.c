@@ -88,7 +88,7 @@ static int read_names(struct python *p)
 		return err == -ENOMEM ? err : 0;
 	while (!err && nps_fw_file__typed(&file, KIND, FIXED, &record)) {
 		const struct nps_fw_text *name = &record.fields[NAME];
-		uint32_t *number, function;
+		uint32_t *number;
 
 		if (!name->there) {
 			file.damaged++;
@@ -105,9 +105,9 @@ static int read_names(struct python *p)
 		}
 		if (*number == NPS_NONE)
 			err = add_function(p, name, number);
-		function = *number;
-		if (!err)
-			err = nps_map__put(&p->by_key, nps_fw_u64(record.fixed), function);
+		if (err)
+			break;
+		err = nps_map__put(&p->by_key, nps_fw_u64(record.fixed), *number);
 	}
 	nps_fw_file__close(&file);
 	return err;
@@ -120,6 +120,7 @@ static int number_module(struct python *p, struct function *function)
 	uint32_t number = nps_map__get(&p->classes, function->name);
 	size_t len = strlen(nps_strings__get(strings, function->name));
 	struct nps_vec text;
+	char *to;
 	int err;
 
 	number = number == NPS_NONE ? 0 : number;
@@ -128,15 +129,15 @@ static int number_module(struct python *p, struct function *function)
 		return err;
 	nps_vec__init(&text, p->fw->model->tmpfd, 1);
 	err = nps_vec__resize(&text, len + 16);
-	if (!err) {
-		char *to = text.data;
-
-		memcpy(to, nps_strings__get(strings, function->name), len);
-		len += snprintf(to + len, 16, "_%u", number);
-		function->name = nps_fw_intern(strings, to, len);
-		function->module = number;
-		err = function->name == NPS_NONE ? -ENOMEM : 0;
-	}
+	if (err)
+		goto out;
+	to = text.data;
+	memcpy(to, nps_strings__get(strings, function->name), len);
+	len += snprintf(to + len, 16, "_%u", number);
+	function->name = nps_fw_intern(strings, to, len);
+	function->module = number;
+	err = function->name == NPS_NONE ? -ENOMEM : 0;
+out:
 	nps_vec__free(&text);
 	return err;
 }
@@ -233,9 +234,10 @@ static int begin(struct python *p, struct thread *thread, const struct event *ev
 	size_t row;
 	int err = name_call(p, event->key, &name, &module);
 
-	if (!err)
-		err = nps_framework__row(p->fw, event->order.high, event->order.high, event->gtid, name,
-					 NPS_API_PYTHON, &row);
+	if (err)
+		return err;
+	err = nps_framework__row(p->fw, event->order.high, event->order.high, event->gtid, name,
+				 NPS_API_PYTHON, &row);
 	if (err)
 		return err;
 	t->python_id[row] = id;
@@ -330,10 +332,8 @@ int nps_framework__python(struct nps_framework *fw)
 	nps_vec__init(&p.threads, tmpfd, sizeof(struct thread));
 	nps_vec__init(&p.calls, tmpfd, sizeof(struct call));
 	err = read_names(&p);
-	if (!err)
-		err = read_events(&p);
-	if (!err)
-		err = replay(&p);
+	err = err ? err : read_events(&p);
+	err = err ? err : replay(&p);
 	nps_model__lost(fw->model, p.surplus, "names of Python functions beyond the first %lu", NAMES);
 	nps_model__lost(fw->model, p.nameless, "calls of Python functions without a name");
 	nps_model__lost(fw->model, p.unpaired, "returns of Python functions without a call");

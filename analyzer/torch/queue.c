@@ -220,9 +220,10 @@ static int add_span(struct queue *q, const struct span *span)
 		return -ENOMEM;
 	err = nps_framework__row(q->fw, span->order.high & ~DEQUEUE, span->end, span->gtid, name,
 				 NPS_API_TORCH_QUEUE, &row);
-	if (!err)
-		t->correlation[row] = span->correlation;
-	return err;
+	if (err)
+		return err;
+	t->correlation[row] = span->correlation;
+	return 0;
 }
 
 int nps_framework__queue(struct nps_framework *fw)
@@ -235,14 +236,12 @@ int nps_framework__queue(struct nps_framework *fw)
 	nps_ext_sort__init(&q.spans, fw->model->tmpfd, sizeof(struct span));
 	nps_vec__init(&q.open, fw->model->tmpfd, sizeof(struct open_mark));
 	err = read_marks(&q);
-	if (!err)
-		err = pair(&q);
+	err = err ? err : pair(&q);
 	nps_ext_sort__free(&q.marks);
 	nps_vec__free(&q.open);
 	nps_map__free(&q.threads);
 	nps_map__free(&q.tops);
-	if (!err)
-		err = nps_ext_sort__finish(&q.spans);
+	err = err ? err : nps_ext_sort__finish(&q.spans);
 	while (!err && (span = nps_ext_sort__next(&q.spans)))
 		err = add_span(&q, span);
 	err = err ? err : q.spans.err;

@@ -205,6 +205,29 @@ static void put_twice(struct nps_csv *csv, void *ctx, const struct nps_csv_row *
 	nps_csv__u64(csv, 2 * cells[row->at[0]].u64);
 }
 
+/* As Python prints them in generation A; a row without a source has none. */
+static void sums(void **state)
+{
+	static const struct nps_csv_column columns[] = {
+		CELL(SUM_OF_ROW, f64),
+		CELL(SUM_INT_0_OF_ROW, f64),
+	};
+	const struct cells cells[] = { { .f64 = 2.25 }, { .f64 = 0 }, { .f64 = NPS_NAN }, { .f64 = -1.5 } };
+	const struct nps_csv_table table = { "t", .columns = NPS_CSV_COLUMNS(columns) };
+	const struct nps_csv_input input = { .sources[0] = { NULL, cells, sizeof(*cells) } };
+	struct fixture *f = *state;
+	struct nps_csv_rows *rows;
+
+	assert_rows(f, table.columns, cells, NPS_ARRAY_SIZE(cells),
+		    "2.250,2.250\n0.000,0\nN/A,N/A\n-1.5,-1.5\n");
+	f->ex.generation = NPS_GENERATION_A;
+	assert_rows(f, table.columns, cells, NPS_ARRAY_SIZE(cells), "2.25,2.25\n0.0,0\nN/A,N/A\n-1.5,-1.5\n");
+	assert_int_equal(nps_csv_rows__open(&rows, &f->ex, f->dirfd, &table, &input), 0);
+	nps_csv_rows__put(rows, &(struct nps_csv_row){ .at = { NPS_CSV_NO_ROW } });
+	assert_int_equal(nps_csv_rows__close(rows, 0), 0);
+	assert_file(f, "t.csv", "SUM_OF_ROW,SUM_INT_0_OF_ROW\n,\n");
+}
+
 static void texts_and_cells_of_no_format(void **state)
 {
 	static const struct nps_csv_column columns[] = {
@@ -552,6 +575,7 @@ int main(void)
 		TEST(integers),
 		TEST(thousandths),
 		TEST(quotients),
+		TEST(sums),
 		TEST(texts_and_cells_of_no_format),
 		TEST(columns_of_their_generation_and_layout),
 		TEST(columns_that_are_known_only_now),
