@@ -212,7 +212,7 @@ static int add_memcpy(struct nps_model *m, const struct nps_trace_row *row, uint
 	return 0;
 }
 
-/* The vendor's pids hold it; others do not, and of a trace that does not tell it is the first. */
+/* The device: in the vendor's pids; of a trace that does not have it, the first one. */
 static uint32_t device_of(const struct nps_trace_process *p)
 {
 	return p->device != NPS_NONE ? p->device : p->vendor ? p->pid & 31 : 0;
@@ -353,7 +353,7 @@ static int add_gc(struct import *in, const struct nps_trace_row *row)
 }
 
 /*
- * An event without a category: its process tells what it is. Of a process without a name, as in a slice of a
+ * An event without a category has the layer of its process. Of a process without a name, as in a slice of a
  * trace or in what a simulator of operators wrote, tasks are known by their type.
  */
 static int add_rest(struct import *in, const struct nps_trace_row *row)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Wire format of events: what the kernel side writes into the rings and what a
+ * Wire format of events: what BPF programs write into the rings and what a
  * session's event file holds, byte for byte (little endian, no padding). A record is a header and
  * one struct for its kind.
  *
@@ -113,7 +113,7 @@ struct nps_event_cqe {
 			__u16 queue; /* sqId */
 			__u16 queue_head;
 			__u16 flags; /* NPS_CQE_* */
-			/* the device's counter when an event was recorded or a placeholder passed (SQE types 4
+			/* device counter when an event was recorded or a placeholder passed (SQE types 4
 			 * and 3); of others the index of the SQE in its low 16 bits */
 			__u64 counter;
 		};
@@ -205,7 +205,7 @@ struct nps_event_sched {
 /*
  * PROC, by enum nps_proc_what in the header, about the process itself, of FORK the new one: born in the
  * header is when it started, in ns of CLOCK_BOOTTIME, which distinguishes it from others of the
- * same pid; parent its parent. tid of FORK is the thread that forked. Zeros where the kernel side has no
+ * same pid; parent its parent. tid of FORK is the thread that forked. Zeros where BPF programs have no
  * value.
  */
 struct nps_event_proc {
@@ -261,11 +261,11 @@ struct nps_tensor_head {
 };
 
 /*
- * DRIVER: a system call on a device node; call_type in the header is enum nps_driver_call. ret is its result, 0
+ * DRIVER: a system call on a device node; call_type is enum nps_driver_call. ret is its result, 0
  * of an mmap that succeeded.
  */
 struct nps_event_driver {
-	/* the first bytes of the name of the part of the driver that has the descriptor; 0: none, or unknown */
+	/* first bytes of the name of the part of the driver that has the descriptor; 0: none, unknown */
 	char part[8];
 	__u32 command; /* of an ioctl */
 	__u32 fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values in session.json: numbers with all their digits, which times and counts need and cJSON's numbers, doubles,
- * do not have; texts of any bytes.
+ * Values in session.json: numbers with all digits, which times and counts need and cJSON's doubles do not
+ * have; texts of any bytes.
  */
 #ifndef NPS_SESSION_JSON_H
 #define NPS_SESSION_JSON_H

@@ -87,7 +87,7 @@ struct nps_part_info {
 	uint32_t runs; /* number of the latest run of the call that it was seen in, from 1; 0: of none */
 };
 
-/* A collective as the host called it, or a further run of it. begin: counter of the host, hash: of the group. */
+/* A collective as the host called it, or a further run of it. begin is in counts of the host. */
 struct nps_host_collective {
 	struct nps_collective run;
 	uint32_t latest; /* row of the latest run of a call */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a kernel's task has besides its times, from our own sessions and from CANN's raw data: rows of the model. */
+/* Rows of the model about a kernel, of our own sessions and of CANN's raw data. */
 #ifndef NPS_CANN_KERNEL_ROWS_H
 #define NPS_CANN_KERNEL_ROWS_H
 
 #include "cann/pmu.h"
 
-/* The frequency of the cores of each device, as rows of `frequency` have it, followed in the order of time. */
+/* The frequency of the cores of each device over time, from rows of `frequency`. */
 struct nps_core_clock {
 	size_t next; /* row of `frequency` */
 	double mhz[NPS_DEVICES_MAX]; /* 0 unknown */
@@ -20,8 +20,8 @@ int nps_kernel__add(struct nps_model *model, struct nps_tensors *tensors, uint32
 		    struct nps_compute_row *row);
 
 /*
- * Appends the counters of row TASK of `task` to `pmu`, one row for each number of PLAN; the other arguments are those of
- * nps_pmu__compute(). 0 or negative errno.
+ * Appends the counters of row TASK of `task` to `pmu`, one row for each number of PLAN; for the other
+ * arguments see nps_pmu__compute(). 0 or negative errno.
  */
 int nps_pmu__add(struct nps_model *model, uint32_t task, const struct nps_pmu_plan *plan,
 		 const struct nps_run_pmu *pmu, uint32_t blocks, uint32_t mix_blocks, double mhz);

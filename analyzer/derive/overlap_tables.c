@@ -259,7 +259,7 @@ static int analyse(struct walk *w, uint32_t device)
 	if (err)
 		return err;
 	err = w->table ? at_least_one(w, from, &all, device) : 0;
-	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
+	/* As in the vendor's files, idle devices of the host have no rows beside those that ran something. */
 	if (err || w->m->step_traced || !(all.begun || w->bounded || !w->worked))
 		return err;
 	return step_rows(w, device);

@@ -12,7 +12,7 @@ struct step_rows {
 	size_t measured, unmeasured; /* next rows of either */
 };
 
-/* Steps without times stand between those of step_trace: the vendor's reader takes what is no number for 0. */
+/* Steps without times are rows between those of step_trace: the vendor's reader reads N/A as 0. */
 static bool next_step(void *ctx, struct nps_csv_row *row)
 {
 	struct step_rows *r = ctx;

@@ -26,7 +26,7 @@
 #define NPS_CSV_VARIANTS 4
 #define NPS_CSV_NO_ROW SIZE_MAX /* the source has no row for this one: its cells are not known */
 
-/* Of a format: what stands for "not known" beside NPS_NULL and NaN, and what is written for it in place of N/A. */
+/* Of a format: what means "not known" beside NPS_NULL and NaN, and what is written instead of N/A. */
 #define NPS_CSV_BLANK_NO_ROW 0x20U /* nothing, if its source has no row for this one */
 #define NPS_CSV_0_NONE 0x40U /* 0 */
 #define NPS_CSV_BLANK 0x80U /* nothing */

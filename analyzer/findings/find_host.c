@@ -155,7 +155,7 @@ out:
 
 NPS_FIND_TABLE(neighbours, "host.neighbours", NULL, struct nps_model, uint32_t, NEIGHBOUR_COLUMNS)
 
-/* What CPU time the processes took that are not the job's: a list, and a finding about each that took much. */
+/* CPU time of processes that are not the job's: a list, and a finding about each that used much. */
 static int neighbours_find(struct nps_find *find)
 {
 	const struct nps_neighbour_table *t = &find->model->neighbour;

@@ -38,7 +38,7 @@ static const struct {
 	  "read files ahead (readahead, MAP_POPULATE), lock what is mapped, or give the job more memory" },
 	{ "host_interrupts", "was stopped by interrupts",
 	  "bind the interrupts of network and disks to other CPUs" },
-	{ "host_sleep", "slept or polled of its own will",
+	{ "host_sleep", "was asleep by its own request (sleep, poll, timed wait)",
 	  "look for sleeps, polls with a timeout and condition waits between the steps" },
 	{ NULL, NULL, NULL },
 };

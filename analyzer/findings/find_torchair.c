@@ -215,12 +215,11 @@ static const struct {
 			       "Dynamo's: look at the preparation of inputs, at graph breaks and guards" },
 	[NPS_TAH_PYTHON] = { "Python part of TorchAir",
 			     "look at inputs that are not tensors or not contiguous and at log levels; then "
-			     "ask "
-			     "TorchAir's developers" },
-	[NPS_TAH_CPP] = { "C++ part of TorchAir",
-			  "look at the number of inputs and outputs; then ask TorchAir's developers" },
-	[NPS_TAH_GE] = { "graph engine",
-			 "look at dynamic shapes and the size of the graph; then ask CANN's developers" },
+			     "report it to TorchAir's developers" },
+	[NPS_TAH_CPP] = { "C++ part of TorchAir", "look at the number of inputs and outputs; then report it "
+						  "to TorchAir's developers" },
+	[NPS_TAH_GE] = { "graph engine", "look at dynamic shapes and the size of the graph; then report it "
+					 "to CANN's developers" },
 };
 
 static void graph_name(const struct nps_model *m, const struct nps_tah_graph *g, char *out, size_t size)

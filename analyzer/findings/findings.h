@@ -83,7 +83,10 @@ int nps_find__add(struct nps_find *find, const char *id, double share, struct cJ
 		  struct cJSON *where, const char *advice, const char *title, ...)
 	__attribute__((format(printf, 7, 8)));
 
-/* What US of one device, or of a thread, are of the capture's time; of US that were added up over all devices the mean. */
+/*
+ * The share of the capture's time that US of one device or thread are; if US is a sum over all devices, the
+ * mean of their shares.
+ */
 static inline double nps_find__share(const struct nps_find *find, double us)
 {
 	return find->span_us > 0 ? us / find->span_us : 0;

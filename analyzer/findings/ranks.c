@@ -160,7 +160,7 @@ static uint32_t add_label(struct nps_ranks *r, const struct rank *rank)
 
 	if (rank->numbered)
 		return nps_strings__addf(&r->strings, "rank %u", rank->number);
-	if (rank->pid) /* all processes of a session come from one place */
+	if (rank->pid) /* all processes of a session have one path */
 		return nps_strings__addf(&r->strings, "%.*s process %u", len, name, rank->pid);
 	return nps_strings__addf(&r->strings, "%.*s", len, name);
 }

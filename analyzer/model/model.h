@@ -118,7 +118,7 @@ static inline const char *nps_model__text_or_null(const struct nps_model *model,
 	return text == NPS_NONE ? NULL : nps_strings__get(model->strings, text);
 }
 
-/* The type of kernel ROW of `compute`; level 0 does not tell it, then its name. */
+/* The type of kernel ROW of `compute`, or its name if the type is not known (level 0). */
 static inline uint32_t nps_model__kernel_type(const struct nps_model *model, size_t row)
 {
 	uint32_t type = model->compute.type[row];

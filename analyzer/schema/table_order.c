@@ -87,7 +87,7 @@ int nps_table__order(struct nps_table *table, size_t time)
 		goto out_table;
 	for (size_t i = 0; i < table->ncolumns; i++)
 		copy_column(sorted, table, i, &order);
-	/* The two change places: a table is one piece with the pointers to its cells. */
+	/* The two are swapped: a table and the pointers to its cells are one object. */
 	memcpy(old, table, bytes);
 	memcpy(table, sorted, bytes);
 	memcpy(sorted, old, bytes);

@@ -57,7 +57,7 @@ static void add_call(struct fill *f, const struct nps_event *ev)
 	t->result[row] = ev->ret;
 }
 
-/* A copy by PCIe, on the thread that asked for it. */
+/* A copy by PCIe, on the thread that requested it. */
 static void add_copy(struct fill *f, const struct nps_event *ev)
 {
 	const struct nps_event_driver_dma *dma = &ev->driver_dma;

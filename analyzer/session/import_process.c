@@ -255,7 +255,7 @@ static void all_counters(struct fill *f)
 		if (task->pmu == NPS_NONE || f->m->task.class[i] != NPS_CLASS_COMPUTE)
 			continue;
 		plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
-		/* How many blocks the other kind of cores had only their records say. */
+		/* The number of blocks on the other kind of cores is only known from their records. */
 		if (plan)
 			f->err = nps_pmu__add(f->m, i, plan,
 					      &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu),

@@ -17,8 +17,8 @@ int nps_os_calls__fill(struct nps_model *model, const struct nps_recording *rec,
 enum nps_os_shape nps_os_shape_of(const char *name);
 
 /*
- * What WAIT, an event of the kind LOCK, was for, and in *HOLDER the thread that had it, 0 if that is not known.
- * KNOWN says whether a number is that of a thread of the process.
+ * What WAIT, an event of the kind LOCK, was for, and in *HOLDER the thread that had it, 0 if not known.
+ * KNOWN returns whether a number is that of a thread of the process.
  */
 enum nps_os_lock_kind nps_os_lock_kind_of(const struct nps_event *wait,
 					  bool (*known)(const void *ctx, uint32_t tid), const void *ctx,

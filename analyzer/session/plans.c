@@ -251,7 +251,7 @@ static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, c
 	case NPS_TENSOR_EXECUTOR:
 		open_unmarked(plans, proc, t, ev->start);
 		if (!t->unbound || t->plan.api == NPS_NONE)
-			return 0; /* its L0 operators told already */
+			return 0; /* its L0 operators have set it already */
 		ex = executor_of(plans, proc, ev->handle);
 		if (!ex)
 			return -ENOMEM;

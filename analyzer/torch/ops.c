@@ -151,7 +151,7 @@ static int read_op_texts(struct ops *o, const struct nps_fw_record *record, stru
 	return text_id(o, &fields[EXTRA], &op->extra);
 }
 
-/* Stores what RECORD says in *OP. 1, 0 if its times are none, or negative errno. */
+/* Decodes RECORD into *OP. 1, 0 if its times are impossible, or negative errno. */
 static int read_op(struct ops *o, const struct nps_fw_record *record, struct op *op)
 {
 	const uint8_t *p = record->fixed;

@@ -315,8 +315,8 @@ CPU time of one core for the device's log of tasks: two records of 64 bytes each
 library delivers them, best of three rounds of a million tasks. The target is a million tasks a second and core.""",
     "raw": """## Analysis of CANN's raw data
 
-Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of wall time
-and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same size.
+Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of wall
+time and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same size.
 
 ![CPU time and memory over size](analyze.svg)""",
 }

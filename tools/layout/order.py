@@ -23,7 +23,8 @@ BORDERS: dict[str, tuple[str, ...]] = {
     "bpf": ("kheaders/",),
     "analyzer": ("kheaders/",),
     # One program: its commands call the analyzer's, and their options are rows of the same kind.
-    "user": ("kheaders/", "analyzer/analyze.h", "analyzer/show.h", "analyzer/cli/", "analyzer/export/formats.h", "bpf/"),
+    "user": ("kheaders/", "analyzer/analyze.h", "analyzer/show.h", "analyzer/cli/", "analyzer/export/formats.h",
+             "bpf/"),
     # The mock builds alone: what it implements is written down in it once more, from the vendor's documents.
     "tools/npusim": (),
 }
@@ -54,7 +55,8 @@ ANALYZER = (
           ("ascend_db/", "cann/", "session/", "torch/", "import_trace", "trace_slices", "import/*/"), ("commands",)),
     Layer("derive", ("derive/",)),
     Layer("findings and export", ("findings/", "export/")),
-    Layer("options", ("cli/option", "cli/nearest", "cli/exit_status")),  # rows of options, of whatever command
+    # Rows of options, of whatever command.
+    Layer("options", ("cli/option", "cli/nearest", "cli/exit_status")),
     Layer("commands", ("",)),
 )
 

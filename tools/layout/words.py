@@ -55,7 +55,9 @@ WORDS = (
     Word("pieces", ("piece", "pieces"), "straight pieces?", "straight pieces?", "piecewise fit, segment, part"),
     _everywhere("doubts", ("doubt", "doubts"), "loss interval"),
     _everywhere("strangers", ("stranger", "strangers"), "unknown table, foreign process"),
-    _everywhere("stubs", ("stub", "stubs"), "trampoline", folders=("bpf", "kheaders", "user", "analyzer")),
+    # Strings may name CANN's folders of stub libraries.
+    Word("stubs", ("stub", "stubs"), "stub|stubs", r"(?<!/)\bstubs?\b", "trampoline",
+         folders=("bpf", "kheaders", "user", "analyzer")),
     _everywhere("gone", ("gone",), "detached, freed, exited"),
     Word("as it should be", (), r"as (?:it|they) should be", r"as (?:it|they) should be", "PASS, or what is expected"),
     Word("of its own will", (), r"of (?:its|their) own will", r"of (?:its|their) own will",

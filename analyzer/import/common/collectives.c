@@ -46,7 +46,7 @@ void nps_collective__add_time(struct nps_collective *c, uint64_t start, uint64_t
 	}
 }
 
-/* The group is told by the last three digits of its name's hash. */
+/* The group appears as the last three digits of its name's hash. */
 static uint32_t collective_name(const struct nps_collective *c, struct nps_strings *strings)
 {
 	char hash[24];

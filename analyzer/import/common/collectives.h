@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Collectives, of our own sessions and of CANN's raw data: each call of the host is one or, in a graph, several runs;
- * each run has a row of `comm_op` and a name with the number of the call in its group (prof-raw 4.4, outputs 0.3).
+ * Collectives, of our own sessions and of CANN's raw data: each call of the host is one or, in a graph,
+ * several runs; each run has a row of `comm_op` and a name with the number of the call in its group
+ * (prof-raw 4.4, outputs 0.3).
  */
 #ifndef NPS_IMPORT_COLLECTIVES_H
 #define NPS_IMPORT_COLLECTIVES_H
@@ -34,26 +35,28 @@ struct nps_collective {
 };
 
 /*
- * A task of C ran from START to END. Measured tasks decide; without any, the collective stands at its first submission,
- * without a length. MASTER: the task is of the master plane; as in the vendor's files only those decide, where there are any.
+ * Adds the task of C that ran from START to END. Measured tasks decide; without any, the collective is at its
+ * first submission, without a length. MASTER: the task is of the master plane; as in the vendor's files, only
+ * those decide if there are any.
  */
 void nps_collective__add_time(struct nps_collective *c, uint64_t start, uint64_t end, bool measured,
 			      bool master);
 
 /*
- * Numbers CALLS, rows that begin with a struct nps_collective, and names them if STRINGS is not NULL: texts are made in
- * the order of the numbers. 0 or negative errno.
+ * Numbers CALLS, rows that begin with a struct nps_collective, and names them if STRINGS is not NULL: texts
+ * are made in the order of the numbers. 0 or negative errno.
  */
 int nps_collectives__number(struct nps_vec *calls, struct nps_strings *strings);
 
 /*
- * Fills comm_op with RUNS, rows as above, by start, and names those without a name. In comm_task `op` is the row of RUNS
- * before, and the id of the collective after; its name and group are set. SHIFT: what makes start and end Unix ns.
- * UNSEEN: how many had no task, which get no row. 0 or negative errno.
+ * Fills comm_op with RUNS, rows as above, by start, and names those without a name. In comm_task, `op` is the
+ * row of RUNS before and the id of the collective after the call; name and group are set. SHIFT is added to
+ * start and end and makes them Unix ns. *UNSEEN: the number of RUNS without a task, which get no row. 0 or
+ * negative errno.
  */
 int nps_collectives__fill(struct nps_model *model, struct nps_vec *runs, uint64_t shift, uint64_t *unseen);
 
-/* The row of row TASK of `task` in comm_task, of which nothing else is known. notify: 0, as the vendor has it. */
+/* A row of comm_task for row TASK of `task`, of which nothing else is known; notify is 0, as the vendor's. */
 static inline struct nps_comm_task_row nps_comm_task__unknown(const struct nps_model *model, uint32_t task)
 {
 	return (struct nps_comm_task_row){ .task = task,
