@@ -401,7 +401,7 @@ static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t
 	C("span_us", NS, "span", r->busy_until - r->first)                                                   \
 	C("idle_us", NS, "idle", r->idle)                                                                    \
 	C("host_bound_us", NS, "host too late", r->host)                                                     \
-	C("device_side_us", NS, "device side", r->queued)                                                    \
+	C("device_side_us", NS, "on device", r->queued)                                                    \
 	C("unknown_us", NS, "unknown", r->unknown)                                                           \
 	C("gaps", COUNT, "gaps", r->gaps)                                                                    \
 	C("kernels", COUNT, "kernels", r->kernels)                                                           \
