@@ -314,8 +314,10 @@ void nps_unfinished__note(struct nps_unfinished *note, int parent, const char *t
 	note->dirfd = open_notes();
 	if (note->dirfd < 0)
 		return;
-	snprintf(note->name, sizeof(note->name), "%016" PRIx64 ".%" PRIx64, input_hash, (uint64_t)st.st_ino);
 	n = snprintf(text, sizeof(text), MAGIC "\n%s\n%s", temp, path);
+	/* By its text: the number of an inode may come again, here or on another disk. */
+	snprintf(note->name, sizeof(note->name), "%016" PRIx64 ".%016" PRIx64, input_hash,
+		 nps_hash_bytes(text, n));
 	fd = openat(note->dirfd, note->name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, n) != n)
 		unlinkat(note->dirfd, note->name, 0); /* then only the output directory leads to it */
