@@ -47,7 +47,7 @@ void nps_collective__add_time(struct nps_collective *c, uint64_t start, uint64_t
 }
 
 /* The group appears as the last three digits of its name's hash. */
-static uint32_t collective_name(const struct nps_collective *c, struct nps_strings *strings)
+static uint32_t collective_run_name(const struct nps_collective *c, struct nps_strings *strings)
 {
 	char hash[24];
 	int len = snprintf(hash, sizeof(hash), "%" PRIu64, c->hash);
@@ -83,7 +83,7 @@ int nps_collectives__number(struct nps_vec *calls, struct nps_strings *strings)
 		call->index = count == NPS_NONE ? 0 : count;
 		err = nps_map__put(&counts, call->numbered_with, call->index + 1);
 		if (strings)
-			call->name = collective_name(call, strings);
+			call->name = collective_run_name(call, strings);
 		collective_read(calls, &steps);
 	}
 	err = err ? err : order.err;
@@ -117,7 +117,7 @@ static int sort_runs(const struct nps_vec *runs, struct nps_ext_sort *order, uin
 static int add_run(struct nps_model *m, struct nps_collective *c, uint64_t shift)
 {
 	if (c->name == NPS_NONE)
-		c->name = collective_name(c, m->strings);
+		c->name = collective_run_name(c, m->strings);
 	if (c->name == NPS_NONE)
 		return -ENOMEM;
 	return nps_comm_op_table__add(
