@@ -81,8 +81,8 @@ SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
 ANALYZER_SRC := $(sort $(wildcard analyzer/*.c analyzer/*/*.c analyzer/*/*/*.c))
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
-JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c
-USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c user/cli/*.c))
+INJOB_SRC := $(AGENT_SRC) user/mstx_inject.c
+USER_SRC := $(filter-out $(INJOB_SRC) user/main.c,$(wildcard user/*.c user/cli/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
 WORKER_SRC := $(wildcard user/worker/*.c)
 WORKER_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out user/worker/main.c,$(WORKER_SRC)))
@@ -397,7 +397,7 @@ FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c land
 FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_launcher.c device_lib.c \
 	device_options.c device_stream.c host_names.c log.c log_budget.c open_below.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_json.c session_writer.c \
 	work_budget.c)
-FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
+FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c scratch.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
 

@@ -29,8 +29,8 @@
 struct analysis {
 	const struct nps_input *input;
 	struct nps_analyze_opts opts;
-	struct nps_place place;
-	struct nps_recording *rec; /* SESSION */
+	struct nps_destination destination;
+	struct nps_session *rec; /* SESSION */
 	uint32_t *rows; /* processes of it that make results; NPS_NONE: the whole host */
 	bool apart; /* results of processes and of the whole host */
 	bool parallel; /* several results at once: progress of the first only */
@@ -39,7 +39,7 @@ struct analysis {
 };
 
 /* {host}_{pid}_{yyyymmddHHMMSSmmm}_ascend_pt, with what Insight refuses in paths replaced. */
-static void session_result_name(const struct nps_recording *rec, const struct nps_proc *proc, char *out,
+static void session_result_name(const struct nps_session *rec, const struct nps_proc *proc, char *out,
 				size_t size)
 {
 	const char *host = nps_proc__host_name(rec, proc);
@@ -63,7 +63,7 @@ static void session_result_name(const struct nps_recording *rec, const struct np
 }
 
 /* Of system-wide data the vendor makes PROF_{number}_{yyyymmddHHMMSSmmm}_{16 letters}. */
-static void host_result_name(const struct nps_recording *rec, char *out, size_t size)
+static void host_result_name(const struct nps_session *rec, char *out, size_t size)
 {
 	time_t seconds = rec->begin_real / 1000000000;
 	char stamp[32] = "";
@@ -80,39 +80,39 @@ static void host_result_name(const struct nps_recording *rec, char *out, size_t 
  * The database of the whole host is in a directory of its own, because Insight counts it as one more rank
  * where it finds it beside those of ranks. 0 or a negative errno; the caller closes the fd.
  */
-static int enter_directory(struct nps_place *place, const char *sub, char path[PATH_MAX])
+static int enter_directory(struct nps_destination *destination, const char *sub, char path[PATH_MAX])
 {
-	bool made = !mkdirat(place->fd, sub, 0750);
+	bool made = !mkdirat(destination->fd, sub, 0750);
 
 	if (!made && errno != EEXIST)
 		return -errno;
-	if (snprintf(path, PATH_MAX, "%s/%s", place->parent, sub) >= PATH_MAX)
+	if (snprintf(path, PATH_MAX, "%s/%s", destination->parent, sub) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	place->fd = openat(place->fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (place->fd < 0 || (made && fchmod(place->fd, 0750)))
+	destination->fd = openat(destination->fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (destination->fd < 0 || (made && fchmod(destination->fd, 0750)))
 		return -errno;
-	place->parent = path;
+	destination->parent = path;
 	return 0;
 }
 
-static int export_apart(struct nps_model *model, const struct analysis *a, struct nps_place place,
+static int export_apart(struct nps_model *model, const struct analysis *a, struct nps_destination destination,
 			const char *sub, char path[PATH_MAX])
 {
-	int outer = place.fd, err;
+	int outer = destination.fd, err;
 	char parent[PATH_MAX];
 
-	err = enter_directory(&place, sub, parent);
+	err = enter_directory(&destination, sub, parent);
 	if (err)
-		nps_msg_failure("cannot write into %s/%s: %s: name a directory with -o", a->place.parent, sub,
-				strerror(-err));
+		nps_msg_failure("cannot write into %s/%s: %s: name a directory with -o",
+				a->destination.parent, sub, strerror(-err));
 	else
-		err = nps_job__export(model, &a->opts, &place, path);
-	if (place.fd >= 0 && place.fd != outer)
-		close(place.fd);
+		err = nps_job__export(model, &a->opts, &destination, path);
+	if (destination.fd >= 0 && destination.fd != outer)
+		close(destination.fd);
 	return err;
 }
 
-static int import(struct nps_model *model, const struct analysis *a, size_t i)
+static int input_import(struct nps_model *model, const struct analysis *a, size_t i)
 {
 	int err;
 
@@ -145,25 +145,25 @@ static int import(struct nps_model *model, const struct analysis *a, size_t i)
 	return -EINVAL;
 }
 
-static int export(struct nps_model *model, const struct analysis *a, size_t i, struct nps_place *place,
-		  char path[PATH_MAX])
+static int export(struct nps_model *model, const struct analysis *a, size_t i,
+		  struct nps_destination *destination, char path[PATH_MAX])
 {
 	/* Raw data that were cleared away must not take their results with them. */
-	if (place->entries && model->start > model->end) {
+	if (destination->entries && model->start > model->end) {
 		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
 				a->input->path);
 		return -ENODATA;
 	}
 	if (a->apart)
-		return export_apart(model, a, *place,
+		return export_apart(model, a, *destination,
 				    a->rows[i] == NPS_NONE ? NPS_RESULTS_HOST : NPS_RESULTS_RANKS, path);
-	return nps_job__export(model, &a->opts, place, path);
+	return nps_job__export(model, &a->opts, destination, path);
 }
 
 /* What was imported: derived, summed up, written. */
 static int evaluate(struct nps_model *model, struct analysis *a, size_t i, struct nps_summary_proc *proc)
 {
-	struct nps_place place = a->place;
+	struct nps_destination destination = a->destination;
 	int err = nps_job__derive(model);
 
 	if (err) {
@@ -171,22 +171,23 @@ static int evaluate(struct nps_model *model, struct analysis *a, size_t i, struc
 				a->input->path, strerror(-err));
 		return err;
 	}
-	nps_model__lost(model, nps_input__take_unreadable(),
+	nps_model__lost(model, nps_input__drain_unreadable(),
 			"files or directories that cannot be read, as was reported");
 	err = nps_summary__fill(proc, model);
 	if (err)
 		return err;
 	if (a->rec && a->rows[i] == NPS_NONE) {
-		host_result_name(a->rec, place.name, sizeof(place.name));
+		host_result_name(a->rec, destination.name, sizeof(destination.name));
 	} else if (a->rec) {
 		nps_summary__process(proc, a->rec, a->rows[i]);
-		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
+		session_result_name(a->rec, &a->rec->procs[a->rows[i]], destination.name,
+				    sizeof(destination.name));
 	}
 	err = nps_memory__failure();
 	if (err)
 		return err;
-	err = a->opts.look ? a->opts.look(a->opts.ctx, model) : 0;
-	return err || !a->opts.formats ? err : export(model, a, i, &place, proc->path);
+	err = a->opts.inspect ? a->opts.inspect(a->opts.ctx, model) : 0;
+	return err || !a->opts.formats ? err : export(model, a, i, &destination, proc->path);
 }
 
 static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *proc)
@@ -196,11 +197,11 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	int err;
 
 	nps_progress__init(&progress, a->parallel && i ? NPS_PROGRESS_NEVER : a->opts.progress);
-	err = nps_model__init(&model, a->place.fd, a->rec ? &a->rec->strings : NULL);
+	err = nps_model__init(&model, a->destination.fd, a->rec ? &a->rec->strings : NULL);
 	if (err)
 		return err;
 	model.progress = &progress;
-	err = import(&model, a, i);
+	err = input_import(&model, a, i);
 	nps_model__cool(&model);
 	err = err ? err : evaluate(&model, a, i, proc);
 	nps_progress__end(&progress);
@@ -222,7 +223,7 @@ static int run(void *ctx, size_t i, FILE *out)
 	return err;
 }
 
-static int done(void *ctx, size_t i, int err, FILE *in)
+static int input_done(void *ctx, size_t i, int err, FILE *in)
 {
 	struct analysis *a = ctx;
 	struct nps_summary_proc proc;
@@ -237,14 +238,14 @@ static int done(void *ctx, size_t i, int err, FILE *in)
 	return nps_summary__add(a->out, &proc);
 }
 
-static size_t processes(const struct nps_analyze_opts *opts)
+static size_t process_limit(const struct nps_analyze_opts *opts)
 {
 	return opts->processes ? opts->processes : NPS_MAX(nps_cpus() / 2, 1UL);
 }
 
 static int session(struct analysis *a, int dirfd)
 {
-	struct nps_recording *rec = calloc(1, sizeof(*rec));
+	struct nps_session *rec = calloc(1, sizeof(*rec));
 	struct nps_progress progress;
 	bool unreadable;
 	size_t n = 0;
@@ -253,13 +254,13 @@ static int session(struct analysis *a, int dirfd)
 	if (!rec)
 		return -ENOMEM;
 	a->rec = rec;
-	nps_recording__init(rec, dirfd, a->place.fd);
+	nps_session__init(rec, dirfd, a->destination.fd);
 	rec->show_self = a->opts.show_self;
 	nps_progress__init(&progress, a->opts.progress);
 	rec->progress = &progress;
-	err = nps_recording__load(rec, a->input->path);
+	err = nps_session__load(rec, a->input->path);
 	nps_progress__end(&progress);
-	unreadable = nps_input__take_unreadable() > 0;
+	unreadable = nps_input__drain_unreadable() > 0;
 	if (err)
 		goto out;
 	a->rows = calloc(rec->nprocs + 2, sizeof(*a->rows));
@@ -268,20 +269,20 @@ static int session(struct analysis *a, int dirfd)
 		goto out;
 	}
 	for (uint32_t p = 0; p < rec->nprocs; p++)
-		if (nps_recording__has_result(rec, p))
+		if (nps_session__has_result(rec, p))
 			a->rows[n++] = p;
-	if (nps_recording__has_host_result(rec)) {
+	if (nps_session__has_host_result(rec)) {
 		a->apart = n > 0;
 		a->rows[n++] = NPS_NONE;
 	}
-	a->parallel = n > 1 && processes(&a->opts) > 1;
-	err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
+	a->parallel = n > 1 && process_limit(&a->opts) > 1;
+	err = nps_pool__run(n, process_limit(&a->opts), run, input_done, a, a->destination.fd);
 out:
 	nps_summary__losses(a->out, rec);
 	a->out->incomplete |= unreadable;
 	nps_summary__neighbours(a->out, rec);
 	free(a->rows);
-	nps_recording__free(rec);
+	nps_session__free(rec);
 	free(rec);
 	return err;
 }
@@ -362,7 +363,7 @@ static bool holds_notes(const char *path, const char *name)
 	return dir ? has_other(dir, results, NPS_ARRAY_SIZE(results)) : errno != ENOENT;
 }
 
-static bool exists(const char *path, const char *name)
+static bool path_exists(const char *path, const char *name)
 {
 	char whole[PATH_MAX];
 
@@ -373,10 +374,10 @@ static bool exists(const char *path, const char *name)
 /* Why the results beside INPUT must stay as they are; NULL: they need not. */
 static const char *keeps_results(const struct nps_input *input)
 {
-	if (input->kind == NPS_INPUT_TORCH && !exists(input->path, "FRAMEWORK"))
+	if (input->kind == NPS_INPUT_TORCH && !path_exists(input->path, "FRAMEWORK"))
 		return "without FRAMEWORK the results there could not be made again";
 	if (input->kind == NPS_INPUT_TORCH && !input->prof[0] &&
-	    exists(input->path, "ASCEND_PROFILER_OUTPUT"))
+	    path_exists(input->path, "ASCEND_PROFILER_OUTPUT"))
 		return "without PROF_* the results there could not be made again";
 	if (holds_notes(input->path, "ASCEND_PROFILER_OUTPUT") ||
 	    holds_notes(input->path, "mindstudio_profiler_output"))
@@ -403,15 +404,15 @@ static bool is_of_other(int fd, const char *name, const char *input, char other[
 }
 
 /* Decides where the result of INPUT goes. 0, or negative errno after printing the reason. */
-static int choose_place(struct analysis *a)
+static int choose_destination(struct analysis *a)
 {
 	const struct nps_input *input = a->input;
-	struct nps_place *place = &a->place;
+	struct nps_destination *destination = &a->destination;
 	char other[PATH_MAX];
 	const char *why;
 	int err;
 
-	place->parent = a->opts.output ? a->opts.output : input->path;
+	destination->parent = a->opts.output ? a->opts.output : input->path;
 	if (input->kind == NPS_INPUT_DB && !a->opts.output && a->opts.formats) {
 		nps_msg_failure(
 			"cannot write beside %s: the result would replace it: name a directory with -o",
@@ -424,38 +425,41 @@ static int choose_place(struct analysis *a)
 		return -EEXIST;
 	}
 	if (input->kind == NPS_INPUT_DB && !a->opts.output)
-		place->parent = "/tmp"; /* for temporary files: nothing is written */
-	place->fd = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (place->fd < 0) {
+		destination->parent = "/tmp"; /* for temporary files: nothing is written */
+	destination->fd = open(destination->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (destination->fd < 0) {
 		err = -errno;
-		nps_msg_failure("cannot write into %s: %s: name a directory with -o", place->parent,
+		nps_msg_failure("cannot write into %s: %s: name a directory with -o", destination->parent,
 				strerror(-err));
 		return err;
 	}
 	if (input->kind == NPS_INPUT_SESSION)
 		return 0;
-	place->entries = !a->opts.output;
-	if (place->entries) {
-		snprintf(place->name, sizeof(place->name), "npuscope");
+	destination->entries = !a->opts.output;
+	if (destination->entries) {
+		snprintf(destination->name, sizeof(destination->name), "npuscope");
 		return 0;
 	}
-	err = nps_input__result_name(input, place->name, sizeof(place->name));
-	if (!realpath(input->path, place->input))
-		place->input[0] = 0; /* reading it fails too, which is reported then */
-	if (!err && a->opts.formats && is_of_other(place->fd, place->name, place->input, other)) {
+	err = nps_input__result_name(input, destination->name, sizeof(destination->name));
+	if (!realpath(input->path, destination->input))
+		destination->input[0] = 0; /* reading it fails too, which is reported then */
+	if (!err && a->opts.formats &&
+	    is_of_other(destination->fd, destination->name, destination->input, other)) {
 		nps_msg_failure(
 			"cannot write %s/%s: it is the result of %s: name another directory with -o, or "
 			"remove it",
-			place->parent, place->name, other);
+			destination->parent, destination->name, other);
 		return -EEXIST;
 	}
 	if (!err && a->opts.formats &&
-	    (lies_in(place->fd, place->name, input->path) || holds_other(place->fd, place->name)))
+	    (lies_in(destination->fd, destination->name, input->path) ||
+	     holds_other(destination->fd, destination->name)))
 		err = -EEXIST;
 	if (err)
-		nps_msg_failure(
-			"cannot write %s/%s: %s: name another directory with -o", place->parent, place->name,
-			err == -EEXIST ? "raw data, the input or other files are there" : strerror(-err));
+		nps_msg_failure("cannot write %s/%s: %s: name another directory with -o", destination->parent,
+				destination->name,
+				err == -EEXIST ? "raw data, the input or other files are there"
+					       : strerror(-err));
 	return err;
 }
 
@@ -466,7 +470,7 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 	struct nps_summary unused = { 0 };
 	struct analysis a = { .input = input,
 			      .opts = { .size = sizeof(a.opts), .formats = NPS_FORMAT_DEFAULT },
-			      .place = { .fd = -1 },
+			      .destination = { .fd = -1 },
 			      .out = out ? out : &unused };
 	unsigned int failures = nps_msg_failures();
 	int dirfd = -1, err;
@@ -487,15 +491,15 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 			return err;
 		}
 	}
-	err = choose_place(&a);
+	err = choose_destination(&a);
 	if (err)
 		goto out;
 	if (a.opts.formats)
-		nps_unfinished__begin(input->path, a.place.fd, below);
-	err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
+		nps_unfinished__begin(input->path, a.destination.fd, below);
+	err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, input_done, &a, a.destination.fd);
 out:
-	if (a.place.fd >= 0)
-		close(a.place.fd);
+	if (a.destination.fd >= 0)
+		close(a.destination.fd);
 	if (dirfd >= 0)
 		close(dirfd);
 	nps_summary_free(&unused);

@@ -33,7 +33,7 @@ struct nps_analyze_opts {
 	unsigned int processes; /* at most so many at once; 0: half of the CPUs */
 	enum nps_progress_mode progress;
 	/* Called with each derived model before it is written; with processes 1 in the caller's process. */
-	int (*look)(void *ctx, const struct nps_model *model);
+	int (*inspect)(void *ctx, const struct nps_model *model);
 	void *ctx;
 };
 
@@ -69,7 +69,8 @@ struct nps_summary_proc {
 struct nps_summary_neighbour {
 	uint32_t pid;
 	char comm[32];
-	uint64_t run_ns, taken_ns; /* on a CPU in all; of it while threads of the job waited for that CPU */
+	uint64_t run_ns,
+		contended_ns; /* on a CPU in all; of it while threads of the job waited for that CPU */
 };
 
 struct nps_summary {
@@ -78,7 +79,7 @@ struct nps_summary {
 	uint64_t events_lost; /* kernel rings */
 	uint64_t strings_lost, agent_bytes_lost, device_records_lost, submissions_truncated;
 	uint64_t host_lost; /* processes and devices that were not sampled */
-	struct nps_summary_neighbour neighbours[5]; /* taken_ns 0 after the last */
+	struct nps_summary_neighbour neighbours[5]; /* contended_ns 0 after the last */
 	bool cut; /* the capture or a file ended early */
 	bool incomplete; /* something was lost, cut or unavailable: exit status 3 */
 };

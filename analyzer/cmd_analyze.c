@@ -16,24 +16,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct command {
+struct analyze_command {
 	struct nps_analyze_opts opts;
 	struct nps_cli_operands dirs;
 	struct nps_vec inputs; /* struct nps_input */
 	size_t done, missing; /* inputs; arguments that are none */
 	int status;
-	bool side_by_side; /* several inputs at once */
+	bool concurrent; /* several inputs at once */
 };
 
 static int analyze_input(void *ctx, size_t i, FILE *out)
 {
-	struct command *cmd = ctx;
+	struct analyze_command *cmd = ctx;
 	struct nps_analyze_opts opts = cmd->opts;
 	struct nps_summary summary;
 	size_t n;
 	int err;
 
-	if (i && cmd->side_by_side)
+	if (i && cmd->concurrent)
 		opts.progress = NPS_PROGRESS_NEVER; /* there is one line for it */
 	err = nps_analyze_input(&NPS_AT(&cmd->inputs, struct nps_input, i), &opts, &summary);
 	n = summary.nprocs;
@@ -48,7 +48,7 @@ static int analyze_input(void *ctx, size_t i, FILE *out)
 
 static int analyzed(void *ctx, size_t i, int err, FILE *in)
 {
-	struct command *cmd = ctx;
+	struct analyze_command *cmd = ctx;
 	struct nps_summary summary = { 0 };
 	size_t n;
 
@@ -77,7 +77,7 @@ out:
 }
 
 /* Appends what the arguments are. */
-static void find_inputs(struct command *cmd)
+static void analyze_find_inputs(struct analyze_command *cmd)
 {
 	for (int i = 0; i < cmd->dirs.argc; i++) {
 		int err = nps_inputs__find(&cmd->inputs, cmd->dirs.argv[i]);
@@ -97,7 +97,7 @@ static void find_inputs(struct command *cmd)
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
-	if (nps_input__take_unreadable())
+	if (nps_input__drain_unreadable())
 		cmd->status = nps_exit_worse(cmd->status, EXIT_LOSSY);
 }
 
@@ -111,7 +111,7 @@ static bool same_name(const struct nps_input *a, const struct nps_input *b)
 	       !strcmp(x, y);
 }
 
-static bool distinct(const struct command *cmd)
+static bool distinct(const struct analyze_command *cmd)
 {
 	const struct nps_input *inputs = cmd->inputs.data;
 
@@ -128,7 +128,7 @@ static bool distinct(const struct command *cmd)
 }
 
 /* A database is replaced by its own result unless the result goes elsewhere. */
-static bool usable(const struct command *cmd)
+static bool usable(const struct analyze_command *cmd)
 {
 	if (cmd->opts.output && cmd->opts.formats)
 		return distinct(cmd);
@@ -144,7 +144,7 @@ static bool usable(const struct command *cmd)
 	return true;
 }
 
-static int prepare_output(struct command *cmd)
+static int prepare_output(struct analyze_command *cmd)
 {
 	struct stat st;
 
@@ -163,7 +163,7 @@ static int prepare_output(struct command *cmd)
 	return 0;
 }
 
-static int run_all(struct command *cmd)
+static int run_all(struct analyze_command *cmd)
 {
 	const char *shared = cmd->opts.output ? cmd->opts.output : "/tmp";
 	int tmpfd = open(shared, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
@@ -175,7 +175,7 @@ static int run_all(struct command *cmd)
 	}
 	if (cmd->inputs.len > 1)
 		cmd->opts.processes = 1; /* several inputs at once, the results of each one after the other */
-	cmd->side_by_side = cmd->inputs.len > 1 && max > 1;
+	cmd->concurrent = cmd->inputs.len > 1 && max > 1;
 	err = nps_pool__run(cmd->inputs.len, max, analyze_input, analyzed, cmd, tmpfd);
 	close(tmpfd);
 	if (err)
@@ -186,7 +186,7 @@ static int run_all(struct command *cmd)
 
 int nps_cmd_analyze(int argc, char **argv)
 {
-	struct command cmd = { .opts = { .size = sizeof(cmd.opts) } };
+	struct analyze_command cmd = { .opts = { .size = sizeof(cmd.opts) } };
 	int status = 0;
 
 	if (!nps_options__parse(&nps_analyze_command, &cmd.opts, argc, argv, &cmd.dirs, &status))
@@ -195,7 +195,7 @@ int nps_cmd_analyze(int argc, char **argv)
 		return nps_options__wrong(&nps_analyze_command, "no input: name one or more directories");
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write */
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
-	find_inputs(&cmd);
+	analyze_find_inputs(&cmd);
 	if (!cmd.inputs.len)
 		status = cmd.status;
 	else if (!usable(&cmd))

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct command {
+struct show_command {
 	struct nps_cli_operands dirs;
 	struct nps_show_args args;
 	struct nps_vec inputs; /* struct nps_input */
@@ -87,9 +87,9 @@ static cJSON *stored_findings(const struct nps_input *input)
 	return read_findings(dir);
 }
 
-static int look(void *ctx, const struct nps_model *model)
+static int show_model(void *ctx, const struct nps_model *model)
 {
-	struct command *cmd = ctx;
+	struct show_command *cmd = ctx;
 	cJSON *document = stored_findings(cmd->input);
 	int err;
 
@@ -120,18 +120,18 @@ out:
 	return err;
 }
 
-static void show_input(struct command *cmd, const char *tmp)
+static void show_input(struct show_command *cmd, const char *tmp)
 {
 	struct nps_analyze_opts opts = { .size = sizeof(opts),
 					 .output = tmp,
 					 .processes = 1,
 					 .progress = cmd->args.progress,
 					 .show_self = cmd->args.show_self,
-					 .look = look,
+					 .inspect = show_model,
 					 .ctx = cmd };
 	struct nps_summary summary;
 	int err = nps_analyze_input(cmd->input, &opts, &summary);
-	bool reported = nps_input__take_unreadable() > 0; /* by look() */
+	bool reported = nps_input__drain_unreadable() > 0; /* by show_model() */
 
 	if (!err && !summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
@@ -146,7 +146,7 @@ static void show_input(struct command *cmd, const char *tmp)
 	nps_summary_free(&summary);
 }
 
-static int print_ranks(struct command *cmd, cJSON **ranks)
+static int print_ranks(struct show_command *cmd, cJSON **ranks)
 {
 	int err = nps_ranks__compare(&cmd->ranks, ranks);
 
@@ -158,7 +158,7 @@ static int print_ranks(struct command *cmd, cJSON **ranks)
 	return 0;
 }
 
-static int print_json(struct command *cmd, cJSON *ranks)
+static int print_json(struct show_command *cmd, cJSON *ranks)
 {
 	cJSON *document = cJSON_CreateObject();
 	char *text;
@@ -177,7 +177,7 @@ static int print_json(struct command *cmd, cJSON *ranks)
 	return err;
 }
 
-static int show_all(struct command *cmd)
+static int show_all(struct show_command *cmd)
 {
 	const char *tmp = getenv("TMPDIR");
 	cJSON *ranks = NULL;
@@ -217,7 +217,7 @@ static int show_all(struct command *cmd)
 }
 
 /* Whether a trace lies below a directory that is an input, beside a database that is one, or is its slice. */
-static bool covered(const struct nps_vec *inputs, size_t n, const char *trace)
+static bool trace_is_covered(const struct nps_vec *inputs, size_t n, const char *trace)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct nps_input *input = &NPS_AT(inputs, struct nps_input, i);
@@ -237,7 +237,7 @@ static bool covered(const struct nps_vec *inputs, size_t n, const char *trace)
 }
 
 /* Appends what PATH is: what `analyze` takes, and traces that are all there is of a result. */
-static int find_input(struct command *cmd, const char *path)
+static int find_input(struct show_command *cmd, const char *path)
 {
 	size_t n;
 	struct nps_vec traces;
@@ -254,7 +254,7 @@ static int find_input(struct command *cmd, const char *path)
 		const struct nps_input *trace = &NPS_AT(&traces, struct nps_input, i);
 		struct nps_input *input;
 
-		if (covered(&cmd->inputs, n, trace->path))
+		if (trace_is_covered(&cmd->inputs, n, trace->path))
 			continue;
 		input = nps_vec__push(&cmd->inputs);
 		if (!input)
@@ -266,7 +266,7 @@ static int find_input(struct command *cmd, const char *path)
 	return err == -ENOENT ? other : err;
 }
 
-static void find_inputs(struct command *cmd)
+static void show_find_inputs(struct show_command *cmd)
 {
 	for (int i = 0; i < cmd->dirs.argc; i++) {
 		int err = find_input(cmd, cmd->dirs.argv[i]);
@@ -285,13 +285,13 @@ static void find_inputs(struct command *cmd)
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
-	if (nps_input__take_unreadable())
+	if (nps_input__drain_unreadable())
 		cmd->status = nps_exit_worse(cmd->status, EXIT_LOSSY);
 }
 
 int nps_cmd_show(int argc, char **argv)
 {
-	struct command cmd = { .args = { .only = ~0U } };
+	struct show_command cmd = { .args = { .only = ~0U } };
 	int status = 0;
 
 	if (!nps_options__parse(&nps_show_command, &cmd.args, argc, argv, &cmd.dirs, &status))
@@ -300,7 +300,7 @@ int nps_cmd_show(int argc, char **argv)
 		return nps_options__wrong(&nps_show_command, "no input: name one or more directories");
 	nps_memory__watch();
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
-	find_inputs(&cmd);
+	show_find_inputs(&cmd);
 	status = show_all(&cmd);
 	nps_vec__free(&cmd.inputs);
 	return fflush(stdout) ? EXIT_FAILED : status;

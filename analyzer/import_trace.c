@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct import {
+struct trace_import {
 	struct nps_model *m;
 	struct nps_trace_events events;
 	struct nps_map chains; /* text of a stack -> its id in `frame` */
@@ -24,7 +24,7 @@ struct import {
 };
 
 /* The process of the job that ROW is of: the vendor's layers of the host have numbers of their own. */
-static uint64_t job_of(const struct import *in, const struct nps_trace_row *row)
+static uint64_t job_of(const struct trace_import *in, const struct nps_trace_row *row)
 {
 	uint32_t at = nps_map__get(&in->events.processes, row->pid);
 
@@ -35,7 +35,7 @@ static uint64_t job_of(const struct import *in, const struct nps_trace_row *row)
 		       : row->pid;
 }
 
-static uint64_t gtid_of(const struct import *in, const struct nps_trace_row *row, bool host_layer)
+static uint64_t gtid_of(const struct trace_import *in, const struct nps_trace_row *row, bool host_layer)
 {
 	uint64_t pid = host_layer ? job_of(in, row) : row->pid;
 
@@ -43,7 +43,7 @@ static uint64_t gtid_of(const struct import *in, const struct nps_trace_row *row
 }
 
 /* LEN bytes of TEXT as a text of its own: texts move while one is added. */
-static uint32_t add_part(struct nps_model *m, const char *text, size_t len)
+static uint32_t text_add_part(struct nps_model *m, const char *text, size_t len)
 {
 	char copy[4096];
 
@@ -53,7 +53,7 @@ static uint32_t add_part(struct nps_model *m, const char *text, size_t len)
 }
 
 /* The id of the call chain that TEXT holds line by line, innermost first. */
-static int add_chain(struct import *in, uint32_t text, int64_t *id)
+static int add_chain(struct trace_import *in, uint32_t text, int64_t *id)
 {
 	struct nps_frame_table *t = &in->m->frame;
 	uint32_t known = nps_map__get(&in->chains, text), depth = 0;
@@ -69,7 +69,7 @@ static int add_chain(struct import *in, uint32_t text, int64_t *id)
 	while (!err) {
 		const char *line = nps_model__text(in->m, text) + at;
 		size_t len = strcspn(line, ";\r\n"), skip = len + strspn(line + len, ";\r\n");
-		uint32_t stack = len ? add_part(in->m, line, len) : NPS_NONE;
+		uint32_t stack = len ? text_add_part(in->m, line, len) : NPS_NONE;
 
 		if (!skip)
 			break;
@@ -86,7 +86,7 @@ static int add_chain(struct import *in, uint32_t text, int64_t *id)
 	return err;
 }
 
-static int add_torch(struct import *in, const struct nps_trace_row *row, enum nps_api_type type)
+static int slice_add_torch(struct trace_import *in, const struct nps_trace_row *row, enum nps_api_type type)
 {
 	struct nps_torch_table *t = &in->m->torch;
 	int64_t chain = NPS_NULL;
@@ -115,14 +115,14 @@ static int add_torch(struct import *in, const struct nps_trace_row *row, enum np
 }
 
 /* Steps are operators, too. */
-static int add_op(struct import *in, const struct nps_trace_row *row)
+static int slice_add_op(struct trace_import *in, const struct nps_trace_row *row)
 {
 	struct nps_step_table *t = &in->m->step;
 	unsigned long long number;
 	char c;
 	bool step = sscanf(nps_model__text(in->m, row->name), "ProfilerStep#%llu%c", &number, &c) == 1 &&
 		    number <= INT64_MAX;
-	int err = add_torch(in, row, NPS_API_TORCH_OP);
+	int err = slice_add_torch(in, row, NPS_API_TORCH_OP);
 	size_t i;
 
 	if (err || !step)
@@ -136,7 +136,7 @@ static int add_op(struct import *in, const struct nps_trace_row *row)
 	return 0;
 }
 
-static int add_api(struct import *in, const struct nps_trace_row *row)
+static int slice_add_api(struct trace_import *in, const struct nps_trace_row *row)
 {
 	static const struct {
 		const char *layer;
@@ -156,7 +156,7 @@ static int add_api(struct import *in, const struct nps_trace_row *row)
 			type = types[k].type;
 			skip = strlen(types[k].layer);
 		}
-	text = add_part(in->m, name + skip, strlen(name + skip));
+	text = text_add_part(in->m, name + skip, strlen(name + skip));
 	err = text == NPS_NONE ? -ENOMEM : nps_table__add(&t->t, &i);
 	if (err)
 		return err;
@@ -171,7 +171,7 @@ static int add_api(struct import *in, const struct nps_trace_row *row)
 	return 0;
 }
 
-static enum nps_task_class class_of(struct nps_model *m, const struct nps_trace_row *row)
+static enum nps_task_class slice_class(struct nps_model *m, const struct nps_trace_row *row)
 {
 	const char *type = nps_model__text(m, row->type);
 	bool known;
@@ -213,12 +213,12 @@ static int add_memcpy(struct nps_model *m, const struct nps_trace_row *row, uint
 }
 
 /* The device: in the vendor's pids; of a trace that does not have it, the first one. */
-static uint32_t device_of(const struct nps_trace_process *p)
+static uint32_t process_device(const struct nps_trace_process *p)
 {
 	return p->device != NPS_NONE ? p->device : p->vendor ? p->pid & 31 : 0;
 }
 
-static int add_bounds(struct import *in, const struct nps_trace_row *row, uint32_t task)
+static int add_bounds(struct trace_import *in, const struct nps_trace_row *row, uint32_t task)
 {
 	const struct nps_trace_limits *limits =
 		&NPS_AT(&in->events.limits, struct nps_trace_limits, row->limits);
@@ -236,11 +236,12 @@ static int add_bounds(struct import *in, const struct nps_trace_row *row, uint32
 	return 0;
 }
 
-static int add_task(struct import *in, const struct nps_trace_row *row, const struct nps_trace_process *p)
+static int slice_add_task(struct trace_import *in, const struct nps_trace_row *row,
+			  const struct nps_trace_process *p)
 {
 	struct nps_model *m = in->m;
 	struct nps_task_table *t = &m->task;
-	enum nps_task_class class = class_of(m, row);
+	enum nps_task_class class = slice_class(m, row);
 	size_t i;
 	int err = nps_table__add(&t->t, &i);
 
@@ -248,7 +249,7 @@ static int add_task(struct import *in, const struct nps_trace_row *row, const st
 		return err;
 	t->start[i] = row->order.high;
 	t->end[i] = ~row->order.low;
-	t->device[i] = device_of(p);
+	t->device[i] = process_device(p);
 	t->connection[i] = row->connection;
 	t->id[i] = i;
 	t->pid[i] = in->events.app ? in->events.app : p->vendor ? p->pid >> 10 : p->pid;
@@ -277,11 +278,11 @@ static uint32_t collective_type(struct nps_model *m, uint32_t name)
 {
 	const char *text = nps_model__text(m, name), *mark = strstr(text, "__");
 
-	return mark ? add_part(m, text, mark - text + 1) : name;
+	return mark ? text_add_part(m, text, mark - text + 1) : name;
 }
 
 /* The lane's name without the word that all have. */
-static uint32_t group_of(struct import *in, const struct nps_trace_row *row)
+static uint32_t slice_group(struct trace_import *in, const struct nps_trace_row *row)
 {
 	static const char word[] = " Communication";
 	uint32_t lane = nps_map__get(&in->events.threads, nps_hash2(row->pid, row->tid));
@@ -290,14 +291,14 @@ static uint32_t group_of(struct import *in, const struct nps_trace_row *row)
 
 	if (len <= cut || strcmp(text + len - cut, word))
 		return lane;
-	return add_part(in->m, text, len - cut);
+	return text_add_part(in->m, text, len - cut);
 }
 
-static int add_collective(struct import *in, const struct nps_trace_row *row,
-			  const struct nps_trace_process *p)
+static int slice_add_collective(struct trace_import *in, const struct nps_trace_row *row,
+				const struct nps_trace_process *p)
 {
 	struct nps_comm_op_table *t = &in->m->comm_op;
-	uint32_t type = collective_type(in->m, row->name), group = group_of(in, row);
+	uint32_t type = collective_type(in->m, row->name), group = slice_group(in, row);
 	size_t i;
 	int err = nps_table__add(&t->t, &i);
 
@@ -314,7 +315,7 @@ static int add_collective(struct import *in, const struct nps_trace_row *row,
 	t->algorithm[i] = row->algorithm;
 	t->count[i] = row->size;
 	t->type[i] = type;
-	t->device[i] = device_of(p);
+	t->device[i] = process_device(p);
 	t->ranks[i] = NPS_NULL;
 	t->model[i] = row->model;
 	t->step[i] = NPS_NONE;
@@ -323,7 +324,7 @@ static int add_collective(struct import *in, const struct nps_trace_row *row,
 	return 0;
 }
 
-static int add_os_call(struct import *in, const struct nps_trace_row *row)
+static int add_os_call(struct trace_import *in, const struct nps_trace_row *row)
 {
 	struct nps_osrt_table *t = &in->m->osrt;
 	size_t i;
@@ -338,7 +339,7 @@ static int add_os_call(struct import *in, const struct nps_trace_row *row)
 	return 0;
 }
 
-static int add_gc(struct import *in, const struct nps_trace_row *row)
+static int add_gc(struct trace_import *in, const struct nps_trace_row *row)
 {
 	struct nps_gc_table *t = &in->m->gc;
 	size_t i;
@@ -356,7 +357,7 @@ static int add_gc(struct import *in, const struct nps_trace_row *row)
  * An event without a category has the layer of its process. Of a process without a name, as in a slice of a
  * trace or in what a simulator of operators wrote, tasks are known by their type.
  */
-static int add_rest(struct import *in, const struct nps_trace_row *row)
+static int add_rest(struct trace_import *in, const struct nps_trace_row *row)
 {
 	static const struct nps_trace_process nobody = { .device = NPS_NONE };
 	uint32_t at = nps_map__get(&in->events.processes, row->pid);
@@ -364,25 +365,25 @@ static int add_rest(struct import *in, const struct nps_trace_row *row)
 		at == NPS_NONE ? &nobody : &NPS_AT(&in->events.process, struct nps_trace_process, at);
 
 	if (row->op)
-		return add_op(in, row);
+		return slice_add_op(in, row);
 	switch (p->layer) {
 	case NPS_TRACED_PYTHON:
-		return add_op(in, row);
+		return slice_add_op(in, row);
 	case NPS_TRACED_GC:
 		return add_gc(in, row);
 	case NPS_TRACED_CANN:
-		return add_api(in, row);
+		return slice_add_api(in, row);
 	case NPS_TRACED_OS:
 		return add_os_call(in, row);
 	case NPS_TRACED_HARDWARE:
-		return add_task(in, row, p);
+		return slice_add_task(in, row, p);
 	case NPS_TRACED_COMMUNICATION:
-		return row->type == NPS_NONE ? add_collective(in, row, p) : 0;
+		return row->type == NPS_NONE ? slice_add_collective(in, row, p) : 0;
 	case NPS_TRACED_LEFT_OUT:
 		break;
 	case NPS_TRACED_UNKNOWN:
 		if (row->type != NPS_NONE && row->task != NPS_NO_ID)
-			return add_task(in, row, p);
+			return slice_add_task(in, row, p);
 		in->foreign++;
 		break;
 	case NPS_TRACED_FOREIGN: /* that of user's ranges has the name of the application */
@@ -393,7 +394,7 @@ static int add_rest(struct import *in, const struct nps_trace_row *row)
 }
 
 /* The next row by start. Among times since 1970 a start of 0 is one that was not recorded. */
-static const struct nps_trace_row *next_row(struct import *in, struct nps_ext_sort *from)
+static const struct nps_trace_row *next_row(struct trace_import *in, struct nps_ext_sort *from)
 {
 	const struct nps_trace_row *row;
 
@@ -403,7 +404,7 @@ static const struct nps_trace_row *next_row(struct import *in, struct nps_ext_so
 }
 
 /* All enqueues come before all dequeues in the table. */
-static int fill_queue(struct import *in)
+static int fill_queue(struct trace_import *in)
 {
 	struct nps_ext_sort *from = &in->events.sections[NPS_TRACE_QUEUE], dequeues;
 	int err = nps_ext_sort__finish(from);
@@ -414,7 +415,7 @@ static int fill_queue(struct import *in)
 		struct nps_trace_row *later;
 
 		if (strncmp(nps_model__text(in->m, row->name), "Dequeue", 7)) {
-			err = add_torch(in, row, NPS_API_TORCH_QUEUE);
+			err = slice_add_torch(in, row, NPS_API_TORCH_QUEUE);
 			continue;
 		}
 		later = nps_ext_sort__add(&dequeues);
@@ -426,14 +427,14 @@ static int fill_queue(struct import *in)
 	if (!err)
 		err = nps_ext_sort__finish(&dequeues);
 	while (!err && (row = nps_ext_sort__next(&dequeues)))
-		err = add_torch(in, row, NPS_API_TORCH_QUEUE);
+		err = slice_add_torch(in, row, NPS_API_TORCH_QUEUE);
 	err = err ? err : dequeues.err;
 	nps_ext_sort__free(&dequeues);
 	nps_ext_sort__free(from);
 	return err;
 }
 
-static int fill_section(struct import *in, enum nps_trace_section section)
+static int fill_section(struct trace_import *in, enum nps_trace_section section)
 {
 	struct nps_ext_sort *from = &in->events.sections[section];
 	int err = nps_ext_sort__finish(from);
@@ -443,7 +444,8 @@ static int fill_section(struct import *in, enum nps_trace_section section)
 		/* Times may count from the first event, which is at 0. */
 		in->m->start = NPS_MIN(in->m->start, row->order.high);
 		nps_model__cover(in->m, row->order.high, ~row->order.low);
-		err = section == NPS_TRACE_FRAMES ? add_torch(in, row, NPS_API_PYTHON) : add_rest(in, row);
+		err = section == NPS_TRACE_FRAMES ? slice_add_torch(in, row, NPS_API_PYTHON)
+						  : add_rest(in, row);
 	}
 	err = err ? err : from->err;
 	nps_ext_sort__free(from);
@@ -452,7 +454,7 @@ static int fill_section(struct import *in, enum nps_trace_section section)
 
 int nps_import__trace(struct nps_model *model, const char *path)
 {
-	struct import in = { .m = model };
+	struct trace_import in = { .m = model };
 	int err = nps_trace_events__read(&in.events, model, path);
 
 	if (!err)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_info(const char *name, uint32_t *rank)
+static bool is_rank_info(const char *name, uint32_t *rank)
 {
 	unsigned int number;
 	int end = 0;
@@ -29,7 +29,7 @@ static unsigned int count_infos(int dirfd, uint32_t *rank)
 	unsigned int n = 0;
 
 	while (dir && (entry = nps_input_dir__next(dir)))
-		n += is_info(entry->d_name, rank);
+		n += is_rank_info(entry->d_name, rank);
 	if (dir)
 		closedir(dir);
 	if (dirfd >= 0)

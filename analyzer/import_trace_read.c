@@ -17,7 +17,7 @@
 
 /* --- the window ----------------------------------------------------------------------------------- */
 
-static void fill(struct nps_trace_reader *r)
+static void reader_fill_window(struct nps_trace_reader *r)
 {
 	memmove(r->buf, r->buf + r->at, r->len - r->at);
 	r->len -= r->at;
@@ -46,7 +46,7 @@ static char peek(struct nps_trace_reader *r)
 		if (r->at == r->len && r->end)
 			return 0;
 		if (r->at == r->len)
-			fill(r);
+			reader_fill_window(r);
 		else if (r->buf[r->at] == ' ' || r->buf[r->at] == '\n' || r->buf[r->at] == '\r' ||
 			 r->buf[r->at] == '\t')
 			r->at++;
@@ -66,13 +66,14 @@ static void skip_value(struct nps_trace_reader *r)
 		char c;
 
 		if (r->at == r->len && !r->end)
-			fill(r);
+			reader_fill_window(r);
 		if (r->at == r->len)
 			return;
 		c = r->buf[r->at];
 		if (in_string) {
 			if (c == '\\' && r->at + 1 == r->len)
-				fill(r); /* at the end nothing follows, which the next round sees */
+				reader_fill_window(
+					r); /* at the end nothing follows, which the next round sees */
 			if (c == '\\' && r->at + 1 < r->len)
 				r->at++;
 			in_string = c != '"';
@@ -94,19 +95,19 @@ static void skip_value(struct nps_trace_reader *r)
 
 /* --- values of an event --------------------------------------------------------------------------- */
 
-struct cursor {
+struct json_cursor {
 	char *p, *end;
 	bool bad;
 };
 
-static char next_char(struct cursor *c)
+static char next_char(struct json_cursor *c)
 {
 	while (c->p < c->end && (*c->p == ' ' || *c->p == '\n' || *c->p == '\r' || *c->p == '\t'))
 		c->p++;
 	return c->p < c->end ? *c->p : 0;
 }
 
-static bool expect(struct cursor *c, char what)
+static bool expect(struct json_cursor *c, char what)
 {
 	if (next_char(c) == what) {
 		c->p++;
@@ -181,7 +182,7 @@ static char *unescape(char *in, const char *end, char **out)
 }
 
 /* A string, in place; the cursor is at its first quote. */
-static struct nps_trace_text string(struct cursor *c)
+static struct nps_trace_text cursor_string(struct json_cursor *c)
 {
 	char *begin = ++c->p, *out;
 
@@ -207,7 +208,7 @@ static struct nps_trace_text string(struct cursor *c)
 }
 
 /* Passes over an object or a list. */
-static void skip_nested(struct cursor *c)
+static void skip_nested(struct json_cursor *c)
 {
 	int64_t depth = 0;
 
@@ -215,7 +216,7 @@ static void skip_nested(struct cursor *c)
 		char byte = *c->p;
 
 		if (byte == '"') {
-			string(c);
+			cursor_string(c);
 			continue;
 		}
 		c->p++;
@@ -227,13 +228,13 @@ static void skip_nested(struct cursor *c)
 }
 
 /* Any value; nested ones and null are not there. */
-static struct nps_trace_text value(struct cursor *c)
+static struct nps_trace_text value(struct json_cursor *c)
 {
 	struct nps_trace_text text = { NULL, 0 };
 	char first = next_char(c), *begin = c->p;
 
 	if (first == '"')
-		return string(c);
+		return cursor_string(c);
 	if (first == '{' || first == '[') {
 		skip_nested(c);
 		return text;
@@ -395,7 +396,7 @@ static const struct {
 	ARG("end_high_us", NPS_TRACE_END_HIGH),
 };
 
-static void read_args(struct cursor *c, struct nps_trace_event *event)
+static void read_args(struct json_cursor *c, struct nps_trace_event *event)
 {
 	if (next_char(c) != '{') {
 		value(c);
@@ -411,7 +412,7 @@ static void read_args(struct cursor *c, struct nps_trace_event *event)
 		char byte;
 
 		if (next_char(c) == '"')
-			key = string(c);
+			key = cursor_string(c);
 		if (!key.at || !expect(c, ':')) {
 			c->bad = true;
 			return;
@@ -431,12 +432,12 @@ static void read_args(struct cursor *c, struct nps_trace_event *event)
 	}
 }
 
-struct times {
+struct slice_times {
 	struct nps_trace_text start, length;
 };
 
-static void read_member(struct cursor *c, const struct nps_trace_text *key, struct nps_trace_event *event,
-			struct times *times)
+static void read_member(struct json_cursor *c, const struct nps_trace_text *key,
+			struct nps_trace_event *event, struct slice_times *times)
 {
 	struct nps_trace_text text;
 
@@ -462,10 +463,10 @@ static void read_member(struct cursor *c, const struct nps_trace_text *key, stru
 }
 
 /* The event at the cursor. False if it is none. */
-static bool read_event(struct cursor *c, struct nps_trace_event *event)
+static bool cursor_read_event(struct json_cursor *c, struct nps_trace_event *event)
 {
 	struct decimal start, length;
-	struct times times = { 0 };
+	struct slice_times times = { 0 };
 	bool ns;
 
 	*event = (struct nps_trace_event){ 0 };
@@ -480,7 +481,7 @@ static bool read_event(struct cursor *c, struct nps_trace_event *event)
 		char byte;
 
 		if (next_char(c) == '"')
-			key = string(c);
+			key = cursor_string(c);
 		if (!key.at || !expect(c, ':'))
 			return false;
 		read_member(c, &key, event, &times);
@@ -512,7 +513,7 @@ static int find_member(struct nps_trace_reader *r)
 	char byte;
 
 	while ((byte = peek(r)) && byte != '}') {
-		struct cursor c;
+		struct json_cursor c;
 		struct nps_trace_text key;
 
 		if (byte == ',') {
@@ -522,9 +523,9 @@ static int find_member(struct nps_trace_reader *r)
 		if (byte != '"')
 			return -EILSEQ;
 		if (!r->end && r->len - r->at < EVENT)
-			fill(r);
-		c = (struct cursor){ r->buf + r->at, r->buf + r->len, false };
-		key = string(&c);
+			reader_fill_window(r);
+		c = (struct json_cursor){ r->buf + r->at, r->buf + r->len, false };
+		key = cursor_string(&c);
 		if (!key.at || !expect(&c, ':'))
 			return -EILSEQ;
 		r->at = c.p - r->buf;
@@ -594,12 +595,12 @@ static bool find_more(struct nps_trace_reader *r)
 int nps_trace__next(struct nps_trace_reader *r, struct nps_trace_event *event)
 {
 	for (;;) {
-		struct cursor c;
+		struct json_cursor c;
 		size_t end;
 		char byte;
 
 		if (!r->end && r->len - r->at < EVENT)
-			fill(r);
+			reader_fill_window(r);
 		byte = r->open ? peek(r) : 0;
 		if (r->err)
 			return r->err;
@@ -620,10 +621,10 @@ int nps_trace__next(struct nps_trace_reader *r, struct nps_trace_event *event)
 			continue;
 		}
 		if (!r->end && r->len - r->at < EVENT)
-			fill(r);
+			reader_fill_window(r);
 		end = NPS_MIN(r->len, r->at + EVENT);
-		c = (struct cursor){ r->buf + r->at, r->buf + end, false };
-		if (byte == '{' && read_event(&c, event)) {
+		c = (struct json_cursor){ r->buf + r->at, r->buf + end, false };
+		if (byte == '{' && cursor_read_event(&c, event)) {
 			r->at = c.p - r->buf;
 			return 1;
 		}
@@ -652,7 +653,7 @@ int nps_trace__open(struct nps_trace_reader *r, const char *path)
 	r->buf = malloc(WINDOW + 1);
 	err = r->buf ? 0 : -ENOMEM;
 	if (!err) {
-		fill(r);
+		reader_fill_window(r);
 		err = r->err ? r->err : find_list(r) > 0 ? 0 : -EILSEQ;
 	}
 	if (err)

@@ -103,7 +103,7 @@ static int cell_text(struct nps_model *m, struct nps_csv_reader *r, int column, 
 	return *text == NPS_NONE ? -ENOMEM : 0;
 }
 
-static int kernel_row(struct nps_model *m, struct nps_csv_reader *r, const struct kernel_columns *c)
+static int kernel_read_row(struct nps_model *m, struct nps_csv_reader *r, const struct kernel_columns *c)
 {
 	struct nps_compute_table *t = &m->compute;
 	uint64_t ns;
@@ -134,7 +134,7 @@ static int kernel_row(struct nps_model *m, struct nps_csv_reader *r, const struc
 	return err ? err : cell_text(m, r, c->formats[1], &t->output_formats[i]);
 }
 
-static int kernels(struct nps_model *m, struct nps_csv_reader *r)
+static int kernels_read(struct nps_model *m, struct nps_csv_reader *r)
 {
 	struct kernel_columns c;
 	int err;
@@ -142,7 +142,7 @@ static int kernels(struct nps_model *m, struct nps_csv_reader *r)
 	if (!kernel_columns(r, &c))
 		return -EILSEQ;
 	while ((err = nps_csv_reader__next(r)) > 0) {
-		err = kernel_row(m, r, &c);
+		err = kernel_read_row(m, r, &c);
 		if (err)
 			return err;
 	}
@@ -152,7 +152,7 @@ static int kernels(struct nps_model *m, struct nps_csv_reader *r)
 /* --- memory --------------------------------------------------------------------------------------- */
 
 /* Bytes of a cell of so many MIB or KIB; NPS_NULL: empty. */
-static int64_t bytes_of(const char *cell, double unit)
+static int64_t cell_bytes(const char *cell, double unit)
 {
 	char *end;
 	double value = strtod(cell, &end);
@@ -162,14 +162,14 @@ static int64_t bytes_of(const char *cell, double unit)
 	return llround(value * unit);
 }
 
-static uint32_t device_of(const char *cell)
+static uint32_t cell_device(const char *cell)
 {
 	unsigned int device = 0;
 
 	return sscanf(cell, "NPU:%5u", &device) == 1 ? device : 0;
 }
 
-static int memory(struct nps_model *m, struct nps_csv_reader *r)
+static int memory_read(struct nps_model *m, struct nps_csv_reader *r)
 {
 	static const char *const titles[2][3] = {
 		{ "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)" },
@@ -202,18 +202,18 @@ static int memory(struct nps_model *m, struct nps_csv_reader *r)
 			return err;
 		t->component[row] = text;
 		t->timestamp[row] = ns;
-		t->allocated[row] = bytes_of(nps_csv_reader__cell(r, sizes[0]), unit);
-		t->reserved[row] = bytes_of(nps_csv_reader__cell(r, sizes[1]), unit);
-		t->active[row] = bytes_of(nps_csv_reader__cell(r, sizes[2]), unit);
+		t->allocated[row] = cell_bytes(nps_csv_reader__cell(r, sizes[0]), unit);
+		t->reserved[row] = cell_bytes(nps_csv_reader__cell(r, sizes[1]), unit);
+		t->active[row] = cell_bytes(nps_csv_reader__cell(r, sizes[2]), unit);
 		t->stream[row] = NPS_NULL;
-		t->device[row] = device_of(nps_csv_reader__cell(r, device));
+		t->device[row] = cell_device(nps_csv_reader__cell(r, device));
 	}
 	return err;
 }
 
 /* --- collectives ---------------------------------------------------------------------------------- */
 
-static double number_of(const cJSON *object, const char *key)
+static double json_number(const cJSON *object, const char *key)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
 
@@ -256,12 +256,12 @@ static int comm_times(struct nps_model *m, const cJSON *op, const struct comm_te
 		return err;
 	t->op[row] = texts->op;
 	t->group[row] = texts->group;
-	t->start[row] = number_of(info, "Start Timestamp(us)");
-	t->elapse[row] = number_of(info, "Elapse Time(ms)");
-	t->transit[row] = number_of(info, "Transit Time(ms)");
-	t->wait[row] = number_of(info, "Wait Time(ms)");
-	t->synchronization[row] = number_of(info, "Synchronization Time(ms)");
-	t->idle[row] = number_of(info, "Idle Time(ms)");
+	t->start[row] = json_number(info, "Start Timestamp(us)");
+	t->elapse[row] = json_number(info, "Elapse Time(ms)");
+	t->transit[row] = json_number(info, "Transit Time(ms)");
+	t->wait[row] = json_number(info, "Wait Time(ms)");
+	t->synchronization[row] = json_number(info, "Synchronization Time(ms)");
+	t->idle[row] = json_number(info, "Idle Time(ms)");
 	t->step[row] = texts->step;
 	t->type[row] = texts->type;
 	return 0;
@@ -286,9 +286,9 @@ static int add_link(struct nps_model *m, const cJSON *link, const struct comm_te
 	t->src[row] = nps_strings__add(m->strings, link->string, (size_t)(dash - link->string));
 	t->dst[row] = nps_strings__addz(m->strings, dash + 1);
 	t->transport[row] = nps_strings__addz(m->strings, transport);
-	t->size[row] = number_of(link, "Transit Size(MB)");
-	t->time[row] = number_of(link, "Transit Time(ms)");
-	t->bandwidth[row] = number_of(link, "Bandwidth(GB/s)");
+	t->size[row] = json_number(link, "Transit Size(MB)");
+	t->time[row] = json_number(link, "Transit Time(ms)");
+	t->bandwidth[row] = json_number(link, "Bandwidth(GB/s)");
 	t->step[row] = texts->step;
 	t->type[row] = texts->type;
 	t->name[row] = NPS_NONE;
@@ -444,12 +444,12 @@ static const char *stamp_of_memory(const char *trace, struct dirent **names, int
 	return latest;
 }
 
-static int read_table(struct nps_model *m, int dirfd, const char *name, const char *memory_stamp)
+static int table_read(struct nps_model *m, int dirfd, const char *name, const char *memory_stamp)
 {
 	if (!strcmp(name, "kernel_details.csv") || !fnmatch("op_summary_*.csv", name, 0))
-		return read_csv(m, dirfd, name, kernels);
+		return read_csv(m, dirfd, name, kernels_read);
 	if (is_memory(name) && same_stamp(stamp_of(name), memory_stamp))
-		return read_csv(m, dirfd, name, memory);
+		return read_csv(m, dirfd, name, memory_read);
 	if (!strcmp(name, "communication.json"))
 		return read_collectives(m, dirfd, name, comm_times);
 	if (!strcmp(name, "communication_matrix.json"))
@@ -477,7 +477,7 @@ int nps_trace__import_tables(struct nps_model *m, const char *path)
 	memory_stamp = stamp_of_memory(slash ? slash + 1 : path, names, n);
 	for (int i = 0; i < n; i++) {
 		if (!err)
-			err = read_table(m, fd, names[i]->d_name, memory_stamp);
+			err = table_read(m, fd, names[i]->d_name, memory_stamp);
 		if (err && err != -ENOMEM && err != -ENOSPC) {
 			if (err == -EILSEQ || err == -EFBIG)
 				nps_model__lost(m, 1, "%.64s, which cannot be read", names[i]->d_name);

@@ -47,7 +47,7 @@ static const char *const prefixes[] = { "EVENT_",	"NOTIFY_",  "REMOTE_EVENT_", "
 					"PROFIL",	"MODEL_",   "STREAM_",	     "LABEL_",	"RDMA_",
 					"DAVID_EVENT_", "CAPTURE_", "IPC_EVENT_",    "MEM_",	"SQE_TYPE_" };
 
-static bool is_one_of(const char *const *list, size_t n, const char *text)
+static bool text_is_listed(const char *const *list, size_t n, const char *text)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(list[i], text))
@@ -68,13 +68,13 @@ enum nps_task_class nps_trace__task_class(const char *type, const char *name, bo
 	size_t len = strlen(type);
 
 	*known = true;
-	if (is_one_of(computing, NPS_ARRAY_SIZE(computing), type) || !strncmp(type, "KERNEL_", 7))
+	if (text_is_listed(computing, NPS_ARRAY_SIZE(computing), type) || !strncmp(type, "KERNEL_", 7))
 		return NPS_CLASS_COMPUTE;
 	if (!strcmp(name, "MEMCPY_ASYNC"))
 		return NPS_CLASS_MEMCPY;
 	if (!strcmp(name, "EVENT_RECORD") || !strcmp(name, "EVENT_WAIT"))
 		return NPS_CLASS_EVENT;
-	*known = is_one_of(other, NPS_ARRAY_SIZE(other), type) || begins_as_other(type) ||
+	*known = text_is_listed(other, NPS_ARRAY_SIZE(other), type) || begins_as_other(type) ||
 		 (len > 4 && !strcmp(type + len - 4, "_SQE"));
 	return NPS_CLASS_OTHER;
 }

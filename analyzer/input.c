@@ -18,7 +18,7 @@
 #define DEPTH_BEHIND_LINK 2 /* results are collected as links; what a link leads to may be large */
 
 /* The kind of NAME in DIR, which may be a symbolic link; 0: there is none. */
-static mode_t kind_of(const char *dir, const char *name)
+static mode_t entry_mode(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -31,11 +31,11 @@ static mode_t kind_of(const char *dir, const char *name)
 
 static bool is_dir(const char *dir, const char *name)
 {
-	return kind_of(dir, name) == S_IFDIR;
+	return entry_mode(dir, name) == S_IFDIR;
 }
 
 /* Also true for something other than a directory or file: opening it reports that. */
-static bool exists(const char *dir, const char *name)
+static bool entry_exists(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 
@@ -59,7 +59,7 @@ static void report_other_kind(const char *dir, const char *name, mode_t kind)
 }
 
 /* scandir(), whose errors are reported. */
-static int list(const char *path, struct dirent ***entries)
+static int directory_list(const char *path, struct dirent ***entries)
 {
 	int n = scandir(path, entries, NULL, alphasort);
 
@@ -85,7 +85,7 @@ static bool is_database(const char *name)
 static bool first(const char *path, bool (*pick)(const char *dir, const char *name), char *out)
 {
 	struct dirent **entries;
-	int n = list(path, &entries);
+	int n = directory_list(path, &entries);
 	bool found = false;
 
 	for (int i = 0; i < n; i++) {
@@ -104,7 +104,7 @@ static bool device_dir(const char *dir, const char *name)
 }
 
 /* The last part of PATH. */
-static const char *base_name(const char *path)
+static const char *input_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -114,7 +114,7 @@ static const char *base_name(const char *path)
 /* npuscope_{host}_{17 digits of its time} that `record` left without a whole session when it was killed. */
 static bool is_unwritten_session(const char *path)
 {
-	const char *name = base_name(path), *stamp = strrchr(name, '_');
+	const char *name = input_base_name(path), *stamp = strrchr(name, '_');
 	struct dirent **entries;
 	bool only_ours = true;
 	int n;
@@ -144,7 +144,8 @@ static bool is_prof_name(const char *name)
 /* Also one that lost a file: it is no directory of another kind. */
 static bool is_session(const char *path)
 {
-	return exists(path, "session.json") || exists(path, "events.nps") || is_unwritten_session(path);
+	return entry_exists(path, "session.json") || entry_exists(path, "events.nps") ||
+	       is_unwritten_session(path);
 }
 
 static bool is_prof(const char *path)
@@ -152,7 +153,7 @@ static bool is_prof(const char *path)
 	char unused[PATH_MAX];
 
 	return is_dir(path, "host") || first(path, device_dir, unused) ||
-	       (is_prof_name(base_name(path)) && exists(path, "host"));
+	       (is_prof_name(input_base_name(path)) && entry_exists(path, "host"));
 }
 
 static bool prof_dir(const char *dir, const char *name)
@@ -169,17 +170,17 @@ static bool prof_dir(const char *dir, const char *name)
 	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && is_prof(path);
 }
 
-static bool database(const char *dir, const char *name)
+static bool input_find_database(const char *dir, const char *name)
 {
 	if (!is_database(name))
 		return false;
-	if (kind_of(dir, name) == S_IFREG)
+	if (entry_mode(dir, name) == S_IFREG)
 		return true;
 	report_other_kind(dir, name, S_IFREG);
 	return false;
 }
 
-static int append(struct nps_vec *inputs, enum nps_input_kind kind, const char *path, const char *prof)
+static int input_append(struct nps_vec *inputs, enum nps_input_kind kind, const char *path, const char *prof)
 {
 	struct nps_input *input;
 	struct stat st = { 0 };
@@ -207,14 +208,14 @@ static int databases(struct nps_vec *inputs, const char *path, bool *found)
 {
 	struct dirent **entries;
 	size_t before = inputs->len;
-	int n = list(path, &entries), err = 0;
+	int n = directory_list(path, &entries), err = 0;
 
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
 
-		if (!err && database(path, entries[i]->d_name) &&
+		if (!err && input_find_database(path, entries[i]->d_name) &&
 		    snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) < (int)sizeof(file))
-			err = append(inputs, NPS_INPUT_DB, file, "");
+			err = input_append(inputs, NPS_INPUT_DB, file, "");
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -233,14 +234,14 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 
 	*found = true;
 	if (is_session(path))
-		return append(inputs, NPS_INPUT_SESSION, path, "");
-	if (exists(path, "FRAMEWORK") ||
+		return input_append(inputs, NPS_INPUT_SESSION, path, "");
+	if (entry_exists(path, "FRAMEWORK") ||
 	    (is_dir(path, "ASCEND_PROFILER_OUTPUT") && first(path, prof_dir, other))) {
 		first(path, prof_dir, other);
-		return append(inputs, NPS_INPUT_TORCH, path, other);
+		return input_append(inputs, NPS_INPUT_TORCH, path, other);
 	}
 	if (is_prof(path))
-		return append(inputs, NPS_INPUT_CANN, path, "");
+		return input_append(inputs, NPS_INPUT_CANN, path, "");
 	*found = false;
 	if (snprintf(output, sizeof(output), "%s/ASCEND_PROFILER_OUTPUT", path) < (int)sizeof(output))
 		err = databases(inputs, output, found);
@@ -248,7 +249,7 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 }
 
 /* Such names are reported if they cannot be opened: a broken link among results of ranks, for example. */
-static bool looks_like_input(const char *name)
+static bool is_input_name(const char *name)
 {
 	return is_prof_name(name) || !fnmatch("*_ascend_[pm][ts]", name, 0);
 }
@@ -292,7 +293,7 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 	return 1;
 }
 
-static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
+static int input_search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
 
 /* Of the entries of a directory those that are links, or those that are not. */
 static int search_entries(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth,
@@ -309,14 +310,14 @@ static int search_entries(struct nps_vec *inputs, struct nps_map *visited, const
 		    nps_input__is_link(below) != links)
 			continue;
 		if (is_dir(path, name))
-			err = search(inputs, visited, below, depth - 1);
-		else if (looks_like_input(name))
+			err = input_search(inputs, visited, below, depth - 1);
+		else if (is_input_name(name))
 			report_other_kind(path, name, S_IFDIR);
 	}
 	return err;
 }
 
-static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
+static int input_search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	bool found;
 	struct dirent **entries;
@@ -338,7 +339,7 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 	}
 	if (!depth)
 		return 0;
-	n = list(path, &entries);
+	n = directory_list(path, &entries);
 	/* Links last: what one leads to is not searched as deep as where it is. */
 	err = search_entries(inputs, visited, path, depth, entries, n, false);
 	err = err ? err : search_entries(inputs, visited, path, depth, entries, n, true);
@@ -364,7 +365,7 @@ bool nps_input__is_sqlite(const char *path)
 }
 
 /* By its first bytes or its name: then a damaged database is reported as one. */
-static bool looks_like_database(const char *path)
+static bool is_database_path(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -388,14 +389,14 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 	if (stat(clean, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return looks_like_database(clean) ? append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
+		return is_database_path(clean) ? input_append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	if (access(clean, X_OK))
 		return -errno;
 	nps_vec__init(&found, AT_FDCWD, sizeof(struct nps_input));
 	err = nps_inputs__leave_out_above(&visited, clean);
-	err = err ? err : search(&found, &visited, clean, NPS_INPUT_DEPTH);
+	err = err ? err : input_search(&found, &visited, clean, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
 	for (size_t i = 0; !err && i < found.len; i++) {
 		struct nps_input *input = nps_vec__push(inputs);
@@ -413,7 +414,7 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size)
 {
-	const char *name, *file = base_name(input->path);
+	const char *name, *file = input_base_name(input->path);
 	char path[PATH_MAX];
 	char *slash;
 	int len;
@@ -423,10 +424,10 @@ int nps_input__result_name(const struct nps_input *input, char *out, size_t size
 		slash = strrchr(path, '/');
 		*(slash ? slash : path) = 0;
 		slash = strrchr(path, '/');
-		if (!strcmp(base_name(path), "ASCEND_PROFILER_OUTPUT"))
+		if (!strcmp(input_base_name(path), "ASCEND_PROFILER_OUTPUT"))
 			*(slash ? slash : path) = 0;
 	}
-	name = base_name(path);
+	name = input_base_name(path);
 	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
 		name = input->kind == NPS_INPUT_DB ? "result_ascend_pt" : "result";
 	if (input->one_of_many)

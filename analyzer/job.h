@@ -7,7 +7,7 @@
 #include "model/model.h"
 
 /* Where a result goes. */
-struct nps_place {
+struct nps_destination {
 	const char *parent; /* directory, for messages and SQLite */
 	int fd; /* of it */
 	char name[256]; /* of the result in it */
@@ -24,6 +24,6 @@ int nps_job__derive(struct nps_model *model);
 
 /* Writes the result of MODEL, and its path into PATH. 0 or negative errno; the reason has been printed. */
 int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts,
-		    const struct nps_place *place, char path[PATH_MAX]);
+		    const struct nps_destination *destination, char path[PATH_MAX]);
 
 #endif

@@ -28,7 +28,7 @@ static bool is_trace(const char *name)
 }
 
 /* Slices of one trace are one input, and so is what several links lead to. */
-static bool is_known(const struct nps_vec *inputs, const char *path, const struct stat *st)
+static bool input_is_known(const struct nps_vec *inputs, const char *path, const struct stat *st)
 {
 	for (size_t i = 0; i < inputs->len; i++) {
 		const struct nps_input *input = &NPS_AT(inputs, struct nps_input, i);
@@ -40,11 +40,11 @@ static bool is_known(const struct nps_vec *inputs, const char *path, const struc
 	return false;
 }
 
-static int append(struct nps_vec *inputs, const char *path, const struct stat *st)
+static int show_append(struct nps_vec *inputs, const char *path, const struct stat *st)
 {
 	struct nps_input *input;
 
-	if (is_known(inputs, path, st))
+	if (input_is_known(inputs, path, st))
 		return 0;
 	input = nps_vec__push(inputs);
 	if (!input)
@@ -54,7 +54,7 @@ static int append(struct nps_vec *inputs, const char *path, const struct stat *s
 	return 0;
 }
 
-static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
+static int show_search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
 
 static int search_entry(struct nps_vec *inputs, struct nps_map *visited, const char *path, const char *name,
 			int depth, bool links)
@@ -71,14 +71,15 @@ static int search_entry(struct nps_vec *inputs, struct nps_map *visited, const c
 	if (!nps_input__stat(below, &st))
 		st.st_mode = 0;
 	if (is_trace(name) && S_ISREG(st.st_mode))
-		return append(inputs, below, &st);
+		return show_append(inputs, below, &st);
 	if (is_trace(name))
 		nps_input__unusable(AT_FDCWD, below, "it is no regular file");
-	return S_ISDIR(st.st_mode) && depth && !is_trace(name) ? search(inputs, visited, below, depth - 1)
-							       : 0;
+	return S_ISDIR(st.st_mode) && depth && !is_trace(name)
+		       ? show_search(inputs, visited, below, depth - 1)
+		       : 0;
 }
 
-static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
+static int show_search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	struct dirent **entries;
 	int err = nps_inputs__visit(visited, path, &depth), n;
@@ -116,11 +117,11 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 	if (stat(path, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path, &st);
+		return nps_input__is_sqlite(path) ? -ENOENT : show_append(inputs, path, &st);
 	if (S_ISDIR(st.st_mode) && access(path, R_OK))
 		return -ENOENT; /* nps_inputs__find() reports it */
 	err = S_ISDIR(st.st_mode) ? nps_inputs__leave_out_above(&visited, path) : -ENOTDIR;
-	err = err ? err : search(inputs, &visited, path, NPS_INPUT_DEPTH);
+	err = err ? err : show_search(inputs, &visited, path, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
 	return !err && inputs->len == before ? -ENOENT : err;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct total {
+struct summary_total {
 	struct nps_group sum; /* key: the type, or the hash of a part of a name */
 	uint32_t text, len; /* the type: so much of a text */
 };
@@ -24,9 +24,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /* NS: UINT64_MAX if it was not measured. */
-static int count(struct nps_group_by *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
+static int totals_count(struct nps_group_by *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
 {
-	struct total *t = nps_group_by__get(totals, key, 0);
+	struct summary_total *t = nps_group_by__get(totals, key, 0);
 
 	if (!t)
 		return -errno;
@@ -49,10 +49,10 @@ static int count_collective(struct nps_group_by *totals, const struct nps_model 
 	uint32_t len;
 
 	if (strcmp(nps_model__text_or_na(m, type), "N/A"))
-		return count(totals, type, type, UINT32_MAX, ns);
+		return totals_count(totals, type, type, UINT32_MAX, ns);
 	/* At level 0 there are no types: hcom_allReduce_ of hcom_allReduce__612_0_1. */
 	len = number ? (size_t)(number + 1 - name) : strlen(name);
-	return count(totals, nps_hash_bytes(name, len), m->comm_op.name[i], len, ns);
+	return totals_count(totals, nps_hash_bytes(name, len), m->comm_op.name[i], len, ns);
 }
 
 static int count_all(struct nps_group_by *totals, const struct nps_model *model)
@@ -63,10 +63,10 @@ static int count_all(struct nps_group_by *totals, const struct nps_model *model)
 	for (size_t i = 0; !err && i < model->compute.t.len; i++) {
 		uint32_t task = model->compute.task[i], type = nps_model__kernel_type(model, i);
 
-		err = count(totals, type, type, UINT32_MAX,
-			    nps_model__task_measured(model, task)
-				    ? model->task.end[task] - model->task.start[task]
-				    : UINT64_MAX);
+		err = totals_count(totals, type, type, UINT32_MAX,
+				   nps_model__task_measured(model, task)
+					   ? model->task.end[task] - model->task.start[task]
+					   : UINT64_MAX);
 		nps_pace__step(&pace);
 	}
 	for (size_t i = 0; !err && i < model->comm_op.t.len; i++)
@@ -74,7 +74,7 @@ static int count_all(struct nps_group_by *totals, const struct nps_model *model)
 	return err;
 }
 
-static void copy_text(char *to, size_t size, const char *text, size_t most)
+static void summary_copy_text(char *to, size_t size, const char *text, size_t most)
 {
 	size_t len = nps_utf8_fit(text, NPS_MIN(size - 1, most));
 
@@ -87,14 +87,14 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 	struct nps_group_by totals;
 	int err;
 
-	nps_group_by__init(&totals, model, sizeof(struct total));
+	nps_group_by__init(&totals, model, sizeof(struct summary_total));
 	err = count_all(&totals, model);
 	nps_group_by__sort(&totals, by_time);
 	for (size_t i = 0; !err && i < NPS_MIN(nps_group_by__len(&totals), NPS_ARRAY_SIZE(proc->top)); i++) {
-		const struct total *t = nps_group_by__at(&totals, i);
+		const struct summary_total *t = nps_group_by__at(&totals, i);
 
-		copy_text(proc->top[i].name, sizeof(proc->top[i].name), nps_model__text_or_na(model, t->text),
-			  t->len);
+		summary_copy_text(proc->top[i].name, sizeof(proc->top[i].name),
+				  nps_model__text_or_na(model, t->text), t->len);
 		proc->top[i].count = t->sum.count;
 		proc->top[i].total_ns = t->sum.total;
 		proc->top[i].measured = t->sum.measured;
@@ -103,7 +103,7 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 	return err;
 }
 
-static uint64_t system_calls(const struct nps_model *m)
+static uint64_t summary_system_calls(const struct nps_model *m)
 {
 	uint64_t n = m->osrt.t.len;
 
@@ -125,13 +125,13 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .measured = m->task.t.len - unmeasured,
 					   .collectives = m->comm_op.t.len,
 					   .api_calls = m->api.t.len,
-					   .os_calls = system_calls(m),
+					   .os_calls = summary_system_calls(m),
 					   .switches = m->run.t.len,
 					   .samples = m->host_process.t.len,
 					   .stacks = m->stacks,
 					   .whole_stacks = m->whole_stacks,
 					   .steps = m->step.t.len };
-	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process), SIZE_MAX);
+	summary_copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process), SIZE_MAX);
 	for (size_t i = 0; i < m->api.t.len; i++) {
 		proc->launches += m->api.type[i] == NPS_API_NODE;
 		nps_pace__step(&pace);
@@ -145,7 +145,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 	return top(proc, m);
 }
 
-void nps_summary__process(struct nps_summary_proc *proc, const struct nps_recording *rec, uint32_t proc_row)
+void nps_summary__process(struct nps_summary_proc *proc, const struct nps_session *rec, uint32_t proc_row)
 {
 	const struct nps_proc *p = &rec->procs[proc_row];
 
@@ -176,7 +176,7 @@ int nps_summary__add(struct nps_summary *summary, const struct nps_summary_proc 
 	return 0;
 }
 
-void nps_summary__losses(struct nps_summary *s, const struct nps_recording *model)
+void nps_summary__losses(struct nps_summary *s, const struct nps_session *model)
 {
 	const struct nps_losses *lost = &model->losses;
 
@@ -192,16 +192,17 @@ void nps_summary__losses(struct nps_summary *s, const struct nps_recording *mode
 			 s->device_records_lost || s->submissions_truncated || s->host_lost || lost->pids;
 }
 
-void nps_summary__neighbours(struct nps_summary *s, const struct nps_recording *rec)
+void nps_summary__neighbours(struct nps_summary *s, const struct nps_session *rec)
 {
 	for (size_t i = 0; i < NPS_MIN(rec->host.neighbours.len, NPS_ARRAY_SIZE(s->neighbours)); i++) {
 		const struct nps_neighbour *n = &NPS_AT(&rec->host.neighbours, struct nps_neighbour, i);
 
 		s->neighbours[i].pid = n->pid;
 		s->neighbours[i].run_ns = n->run;
-		s->neighbours[i].taken_ns = n->taken;
-		copy_text(s->neighbours[i].comm, sizeof(s->neighbours[i].comm),
-			  n->name == NPS_NONE ? "" : nps_strings__get(&rec->strings, n->name), SIZE_MAX);
+		s->neighbours[i].contended_ns = n->contended;
+		summary_copy_text(s->neighbours[i].comm, sizeof(s->neighbours[i].comm),
+				  n->name == NPS_NONE ? "" : nps_strings__get(&rec->strings, n->name),
+				  SIZE_MAX);
 	}
 }
 
@@ -225,7 +226,7 @@ static void print_clean(FILE *file, const char *text, int width)
 
 static void print_neighbours(FILE *file, const struct nps_summary *s)
 {
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(s->neighbours) && s->neighbours[i].taken_ns; i++) {
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(s->neighbours) && s->neighbours[i].contended_ns; i++) {
 		const struct nps_summary_neighbour *n = &s->neighbours[i];
 
 		if (!i)
@@ -233,7 +234,7 @@ static void print_neighbours(FILE *file, const struct nps_summary *s)
 		fprintf(file, "  process %u (", n->pid);
 		print_clean(file, n->comm, 128);
 		fprintf(file, "): %.3f s while they waited for that CPU, of %.3f s that it ran\n",
-			n->taken_ns / 1e9, n->run_ns / 1e9);
+			n->contended_ns / 1e9, n->run_ns / 1e9);
 	}
 }
 

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 /* STEM_slice_NUMBER REST. */
-struct parts {
+struct slice_name {
 	size_t stem; /* bytes before the number */
 	unsigned int number;
 	const char *rest;
 };
 
-static bool split(const char *name, struct parts *parts)
+static bool slice_name_split(const char *name, struct slice_name *parts)
 {
 	static const char *const stems[] = { "msprof_slice_", "trace_view_slice_" };
 	size_t end;
@@ -40,7 +40,7 @@ static bool split(const char *name, struct parts *parts)
 	return false;
 }
 
-static const char *base_name(const char *path)
+static const char *slice_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -49,26 +49,27 @@ static const char *base_name(const char *path)
 
 bool nps_trace_slices__is_one(const char *name)
 {
-	struct parts parts;
+	struct slice_name parts;
 
-	return split(name, &parts);
+	return slice_name_split(name, &parts);
 }
 
-static bool same_trace(const char *name, const struct parts *a, const char *other, const struct parts *b)
+static bool same_trace(const char *name, const struct slice_name *a, const char *other,
+		       const struct slice_name *b)
 {
 	return a->stem == b->stem && !strncmp(name, other, a->stem) && !strcmp(a->rest, b->rest);
 }
 
 bool nps_trace_slices__same(const char *a, const char *b)
 {
-	const char *x = base_name(a), *y = base_name(b);
-	struct parts of_a, of_b;
+	const char *x = slice_base_name(a), *y = slice_base_name(b);
+	struct slice_name of_a, of_b;
 
-	return x - a == y - b && !strncmp(a, b, (size_t)(x - a)) && split(x, &of_a) && split(y, &of_b) &&
-	       same_trace(x, &of_a, y, &of_b);
+	return x - a == y - b && !strncmp(a, b, (size_t)(x - a)) && slice_name_split(x, &of_a) &&
+	       slice_name_split(y, &of_b) && same_trace(x, &of_a, y, &of_b);
 }
 
-static int add(struct nps_vec *slices, unsigned int number, const char *dir, int len, const char *name)
+static int slice_add(struct nps_vec *slices, unsigned int number, const char *dir, int len, const char *name)
 {
 	struct nps_trace_slice *slice = nps_vec__push(slices);
 
@@ -89,23 +90,23 @@ static int by_number(const void *a, const void *b)
 
 int nps_trace_slices__find(struct nps_vec *slices, const char *path)
 {
-	const char *name = base_name(path);
+	const char *name = slice_base_name(path);
 	char dir[PATH_MAX];
-	struct parts mine, parts;
+	struct slice_name mine, parts;
 	struct dirent *entry;
 	DIR *listed;
 	int fd, err;
 
-	if (!split(name, &mine))
-		return add(slices, 0, "", 0, path);
+	if (!slice_name_split(name, &mine))
+		return slice_add(slices, 0, "", 0, path);
 	snprintf(dir, sizeof(dir), "%.*s", name == path ? 1 : (int)(name - path), name == path ? "." : path);
-	err = add(slices, mine.number, "", 0, path); /* who may not list it may still open this one */
+	err = slice_add(slices, mine.number, "", 0, path); /* who may not list it may still open this one */
 	fd = nps_input_dir__open(AT_FDCWD, dir);
 	listed = fd < 0 ? NULL : nps_input_dir__list(fd);
 	while (!err && listed && (entry = nps_input_dir__next(listed)))
-		if (strcmp(entry->d_name, name) != 0 && split(entry->d_name, &parts) &&
+		if (strcmp(entry->d_name, name) != 0 && slice_name_split(entry->d_name, &parts) &&
 		    same_trace(name, &mine, entry->d_name, &parts))
-			err = add(slices, parts.number, path, (int)(name - path), entry->d_name);
+			err = slice_add(slices, parts.number, path, (int)(name - path), entry->d_name);
 	if (listed)
 		closedir(listed);
 	if (fd >= 0)

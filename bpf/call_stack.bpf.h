@@ -85,7 +85,7 @@ volatile __u8 group_state[NPS_GROUPS];
 __u64 group_entered[NPS_GROUPS];
 
 /* The return of C is not probed any more, so nothing shows whether the thread is still in it. */
-static __always_inline bool is_detached(const struct open_call *c)
+static __always_inline bool call_is_detached(const struct open_call *c)
 {
 	return group_state[MASKED(c->group, NPS_GROUPS)] == NPS_GROUP_DETACHED;
 }
@@ -94,7 +94,7 @@ static __always_inline bool is_detached(const struct open_call *c)
  * Drops calls whose stack frame has been unwound by longjmp or an exception, and returns how many. Also
  * drops the innermost ones whose probes were detached, which are not counted.
  */
-static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __u16 probe)
+static __always_inline __u32 stack_drop_dead(struct call_stack *st, __u64 sp, __u16 probe)
 {
 	st->passed = 0;
 	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
@@ -105,7 +105,7 @@ static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __
 		if (top >= NPS_MAX_DEPTH)
 			break;
 		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
-		detached = is_detached(c);
+		detached = call_is_detached(c);
 		/*
 		 * Equal stack pointers: a tail call keeps the stack pointer, unless it
 		 * is the same function again.
@@ -137,20 +137,20 @@ static __always_inline struct open_call *find_call(struct call_stack *st, __u64 
 			st->found = top;
 			break;
 		}
-		st->passed += !is_detached(c);
+		st->passed += !call_is_detached(c);
 	}
 	return st->found < NPS_MAX_DEPTH ? &st->calls[MASKED(st->found, NPS_MAX_DEPTH)] : 0;
 }
 
 /* Is the thread inside a probed function whose own record makes records of inner calls unnecessary? */
-static __always_inline bool is_told_above(const struct call_stack *st)
+static __always_inline bool is_covered_above(const struct call_stack *st)
 {
 	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
 		const struct open_call *c = &st->calls[MASKED(i, NPS_MAX_DEPTH)];
 
 		if (i >= st->depth)
 			return false;
-		if (!(spec_of(c->probe)->flags & NPS_P_OPEN) && !is_detached(c))
+		if (!(spec_of(c->probe)->flags & NPS_P_OPEN) && !call_is_detached(c))
 			return true;
 	}
 	return true;

@@ -61,7 +61,7 @@ static __always_inline void count_some(__u32 what, __u32 some)
 		*n += some;
 }
 
-static __always_inline void count(__u32 what)
+static __always_inline void count_up(__u32 what)
 {
 	count_some(what, 1);
 }
@@ -104,7 +104,7 @@ static __always_inline struct nps_event *event_reserve(void *ring, __u8 kind)
 	struct nps_event *e = ring ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
 
 	if (!e) {
-		count(NPS_COUNTER_LOST + kind);
+		count_up(NPS_COUNTER_LOST + kind);
 		return NULL;
 	}
 	e->kind = kind;

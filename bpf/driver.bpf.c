@@ -20,7 +20,7 @@ struct {
 volatile __u64 ended_at = 0;
 
 /* The part of the driver that davinci_manager handed a descriptor over to. */
-struct part {
+struct iov_part {
 	__u64 name; /* first 8 bytes of its name */
 	__u32 device;
 	__u32 rdev; /* of the descriptor: the address can be reused for a file of another node */
@@ -31,7 +31,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, NPS_MAX_NPU_FILES);
 	__type(key, __u64);
-	__type(value, struct part);
+	__type(value, struct iov_part);
 } npu_files SEC(".maps");
 
 struct driver_call {
@@ -39,11 +39,11 @@ struct driver_call {
 	__u64 file, bytes;
 	__u64 text; /* open: address of the path */
 	/* of the descriptor; for a hand-over the new one, which counts once the call has succeeded */
-	struct part part;
+	struct iov_part part;
 	__u32 cmd, fd, rdev;
 	__u16 device;
 	__u8 call, node; /* enum nps_driver_call, enum nps_npu_node */
-	bool hands_over, takes_back;
+	bool hands_over, returns_memory;
 };
 
 struct {
@@ -117,23 +117,23 @@ static __always_inline struct nps_node *node_of(__u32 fd, __u64 *at, __u32 *rdev
 #define IOC_NR(cmd) ((cmd)&0xff)
 #define HAND_OVER_DEVICE 256 /* offset, in bytes, of the device's number from the part's name */
 
-static __always_inline __u32 read_u32(__u64 at)
+static __always_inline __u32 driver_read_u32(__u64 at)
 {
 	__u32 v;
 
 	if (!bpf_probe_read_user(&v, sizeof(v), (void *)at))
 		return v;
-	count(NPS_COUNTER_FAULT);
+	count_up(NPS_COUNTER_FAULT);
 	return ~0U;
 }
 
-static __always_inline __u64 read_u64(__u64 at)
+static __always_inline __u64 driver_read_u64(__u64 at)
 {
 	__u64 v;
 
 	if (!bpf_probe_read_user(&v, sizeof(v), (void *)at))
 		return v;
-	count(NPS_COUNTER_FAULT);
+	count_up(NPS_COUNTER_FAULT);
 	return NPS_DRIVER_NO_BYTES;
 }
 
@@ -143,51 +143,51 @@ static __always_inline __u16 as_device(__u32 number)
 }
 
 /* Memory: struct devmm_ioctl_arg. */
-static __always_inline void look_at_svm(struct driver_call *s, __u64 arg)
+static __always_inline void read_svm(struct driver_call *s, __u64 arg)
 {
-	s->device = as_device(read_u32(arg + 4));
+	s->device = as_device(driver_read_u32(arg + 4));
 	switch (IOC_NR(s->cmd)) {
 	case 3: /* ALLOC */
 	case 13: /* ADVISE, which populates */
-		s->bytes = read_u64(arg + 24);
+		s->bytes = driver_read_u64(arg + 24);
 		break;
 	case 5: /* MEMCPY */
 	case 7: /* ASYNC_MEMCPY */
-		s->bytes = read_u64(arg + 32);
+		s->bytes = driver_read_u64(arg + 32);
 		break;
 	}
 }
 
 /* Messages: struct hdcdrv_cmd_send. Of other commands only the offset of the device is known. */
-static __always_inline void look_at_hdc(struct driver_call *s, __u64 arg)
+static __always_inline void read_hdc(struct driver_call *s, __u64 arg)
 {
-	s->device = as_device(read_u32(arg + 4));
+	s->device = as_device(driver_read_u32(arg + 4));
 	if (IOC_NR(s->cmd) == 0x15)
-		s->bytes = read_u32(arg + 40);
+		s->bytes = driver_read_u32(arg + 40);
 }
 
 /* Reads what the argument of an ioctl contains: device, bytes, the part of the driver it is for. */
-static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
+static __always_inline void read_argument(struct driver_call *s, __u64 arg)
 {
 	__u32 magic = IOC_MAGIC(s->cmd);
 
 	if (s->node == NPS_NODE_SVM && magic == 'M')
-		look_at_svm(s, arg);
+		read_svm(s, arg);
 	else if (s->node == NPS_NODE_HDC && magic == 'H')
-		look_at_hdc(s, arg);
+		read_hdc(s, arg);
 	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 19) /* SQCQ_SEND */
-		s->bytes = 64ULL * read_u32(arg + 24);
+		s->bytes = 64ULL * driver_read_u32(arg + 24);
 	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 20) /* SQCQ_RECV */
-		s->bytes = read_u64(arg + 32);
+		s->bytes = driver_read_u64(arg + 32);
 	if (s->node != NPS_NODE_MANAGER || magic != 'Z')
 		return;
-	s->takes_back = IOC_NR(s->cmd) == 1;
+	s->returns_memory = IOC_NR(s->cmd) == 1;
 	s->hands_over = IOC_NR(s->cmd) == 0;
 	if (!s->hands_over)
 		return;
 	s->part.rdev = s->rdev;
-	s->part.name = read_u64(arg);
-	s->part.device = read_u32(arg + HAND_OVER_DEVICE);
+	s->part.name = driver_read_u64(arg);
+	s->part.device = driver_read_u32(arg + HAND_OVER_DEVICE);
 	s->device = as_device(s->part.device);
 }
 
@@ -204,7 +204,7 @@ static __always_inline bool enters(void)
 	s = local_find(&driver_calls);
 	if (s && s->start) {
 		s->start = 0;
-		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
+		count_up(NPS_COUNTER_LOST + NPS_EV_DRIVER);
 	}
 	return true;
 }
@@ -214,7 +214,7 @@ static __always_inline struct driver_call *begin(__u8 call)
 	struct driver_call *s = local_get(&driver_calls, &no_call);
 
 	if (!s) {
-		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
+		count_up(NPS_COUNTER_LOST + NPS_EV_DRIVER);
 		return NULL;
 	}
 	__builtin_memset(s, 0, sizeof(*s));
@@ -227,7 +227,7 @@ static __always_inline struct driver_call *begin(__u8 call)
 static __always_inline void describe(struct driver_call *s, const struct nps_node *node, __u32 fd, __u64 file,
 				     __u32 rdev)
 {
-	struct part *part = NULL;
+	struct iov_part *part = NULL;
 
 	s->fd = fd;
 	s->file = file;
@@ -242,7 +242,7 @@ static __always_inline void describe(struct driver_call *s, const struct nps_nod
 	}
 }
 
-static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __u64 bytes)
+static __always_inline int driver_entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __u64 bytes)
 {
 	struct driver_call *s;
 	struct nps_node *node;
@@ -260,7 +260,7 @@ static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __
 	s->cmd = cmd;
 	s->bytes = bytes;
 	if (call == NPS_DRIVER_IOCTL)
-		look_at_argument(s, arg);
+		read_argument(s, arg);
 	s->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -268,13 +268,13 @@ static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __
 SEC("tp/syscalls/sys_enter_ioctl")
 int ioctl_entered(struct ioctl_enter *ctx)
 {
-	return entered(NPS_DRIVER_IOCTL, ctx->fd, ctx->cmd, ctx->arg, NPS_DRIVER_NO_BYTES);
+	return driver_entered(NPS_DRIVER_IOCTL, ctx->fd, ctx->cmd, ctx->arg, NPS_DRIVER_NO_BYTES);
 }
 
 SEC("tp/syscalls/sys_enter_close")
 int close_entered(struct close_enter *ctx)
 {
-	return entered(NPS_DRIVER_CLOSE, ctx->fd, 0, 0, NPS_DRIVER_NO_BYTES);
+	return driver_entered(NPS_DRIVER_CLOSE, ctx->fd, 0, 0, NPS_DRIVER_NO_BYTES);
 }
 
 #define MAP_ANONYMOUS_ 0x20
@@ -283,7 +283,7 @@ SEC("tp/syscalls/sys_enter_mmap")
 int mmap_entered(struct mmap_enter *ctx)
 {
 	if (!(ctx->flags & MAP_ANONYMOUS_))
-		return entered(NPS_DRIVER_MMAP, ctx->fd, 0, 0, ctx->length);
+		return driver_entered(NPS_DRIVER_MMAP, ctx->fd, 0, 0, ctx->length);
 	enters();
 	return 0;
 }
@@ -378,7 +378,7 @@ static __always_inline bool opened(struct driver_call *s, long ret)
 	return true;
 }
 
-static __always_inline void send(const struct driver_call *s, long ret, __u64 now)
+static __always_inline void driver_send(const struct driver_call *s, long ret, __u64 now)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	void *ring = this_ring();
@@ -412,13 +412,13 @@ static __always_inline int returned(__u8 call, long ret)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (s->call != call) {
-		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
+		count_up(NPS_COUNTER_LOST + NPS_EV_DRIVER);
 	} else if (!ended_at && target_flags(bpf_get_current_pid_tgid() >> 32) &&
 		   (call != NPS_DRIVER_OPEN || opened(s, ret))) {
-		send(s, ret, now);
+		driver_send(s, ret, now);
 		if (s->hands_over && !ret)
 			bpf_map_update_elem(&npu_files, &s->file, &s->part, BPF_ANY);
-		else if (s->takes_back && !ret)
+		else if (s->returns_memory && !ret)
 			bpf_map_delete_elem(&npu_files, &s->file);
 	}
 	s->start = 0;
@@ -441,7 +441,7 @@ RETURNS(open, NPS_DRIVER_OPEN)
 #endif
 
 SEC("raw_tp/sched_process_exit")
-int driver_thread_gone(struct bpf_raw_tracepoint_args *ctx)
+int driver_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 {
 	local_forget(&driver_calls);
 	return 0;

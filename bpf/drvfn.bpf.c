@@ -59,7 +59,7 @@ static __always_inline void drop_stale(void *fns, __u32 kind)
 	if (!bpf_map_lookup_elem(fns, &key))
 		return;
 	bpf_map_delete_elem(fns, &key);
-	count(NPS_COUNTER_LOST + kind);
+	count_up(NPS_COUNTER_LOST + kind);
 }
 
 static __always_inline int enter(void *fns, __u32 kind, const struct open_fn *fn)
@@ -67,7 +67,7 @@ static __always_inline int enter(void *fns, __u32 kind, const struct open_fn *fn
 	__u32 key = this_thread();
 
 	if (bpf_map_update_elem(fns, &key, fn, BPF_ANY))
-		count(NPS_COUNTER_LOST + kind);
+		count_up(NPS_COUNTER_LOST + kind);
 	return 0;
 }
 
@@ -112,21 +112,21 @@ static __always_inline int leave(void *fns, __u8 kind, int ret)
 	return 0;
 }
 
-static __always_inline __u32 read_u32(__u64 at)
+static __always_inline __u32 drvfn_read_u32(__u64 at)
 {
 	__u32 v = 0;
 
 	if (bpf_probe_read_kernel(&v, sizeof(v), (void *)at))
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 	return v;
 }
 
-static __always_inline __u64 read_u64(__u64 at)
+static __always_inline __u64 drvfn_read_u64(__u64 at)
 {
 	__u64 v = 0;
 
 	if (bpf_probe_read_kernel(&v, sizeof(v), (void *)at))
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 	return v;
 }
 
@@ -141,16 +141,17 @@ static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
 	struct open_fn fn = { .start = bpf_ktime_get_ns() };
 
 	drop_stale(&open_sqes, NPS_EV_DRIVER_TASK);
-	fn.pid = read_u32(info + layout.pid);
+	fn.pid = drvfn_read_u32(info + layout.pid);
 	if (!(target_flags(fn.pid) & NPS_TARGET_WATCH))
 		return 0;
-	if (bpf_probe_read_kernel(&fn.task.sqe, sizeof(fn.task.sqe), (void *)read_u64(info + layout.sqe)))
-		count(NPS_COUNTER_FAULT);
+	if (bpf_probe_read_kernel(&fn.task.sqe, sizeof(fn.task.sqe),
+				  (void *)drvfn_read_u64(info + layout.sqe)))
+		count_up(NPS_COUNTER_FAULT);
 	fn.task.device = device;
 	fn.task.tsid = tsid;
-	fn.task.queue = read_u32(info + layout.sqid);
-	fn.task.position = read_u32(info + layout.sqeid);
-	fn.task.sqe_size = read_u32(info + layout.size);
+	fn.task.queue = drvfn_read_u32(info + layout.sqid);
+	fn.task.position = drvfn_read_u32(info + layout.sqeid);
+	fn.task.sqe_size = drvfn_read_u32(info + layout.size);
 	return enter(&open_sqes, NPS_EV_DRIVER_TASK, &fn);
 }
 
@@ -172,7 +173,7 @@ int chan_sqe_entered(struct pt_regs *ctx)
 {
 	__u64 inst = PT_REGS_PARM1(ctx);
 
-	return sqe_entered(read_u32(inst), read_u32(inst + 4), PT_REGS_PARM2(ctx));
+	return sqe_entered(drvfn_read_u32(inst), drvfn_read_u32(inst + 4), PT_REGS_PARM2(ctx));
 }
 
 SEC("kretprobe")
@@ -196,7 +197,7 @@ int agent_sqe_fexit(__u64 *ctx)
 SEC("fentry/trs_chan_ops_sqe_update")
 int chan_sqe_fentry(__u64 *ctx)
 {
-	return sqe_entered(read_u32(ctx[0]), read_u32(ctx[0] + 4), ctx[1]);
+	return sqe_entered(drvfn_read_u32(ctx[0]), drvfn_read_u32(ctx[0] + 4), ctx[1]);
 }
 
 SEC("fexit/trs_chan_ops_sqe_update")
@@ -233,7 +234,7 @@ static __always_inline int cqe_left(void)
 		e->ret = 0;
 		e->dur = 0;
 		if (bpf_probe_read_kernel(e->driver_done.head, sizeof(e->driver_done.head), (void *)fn->cqe))
-			count(NPS_COUNTER_FAULT);
+			count_up(NPS_COUNTER_FAULT);
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 	bpf_map_delete_elem(&open_cqes, &key);
@@ -275,7 +276,7 @@ const volatile struct nps_trace_layout sqe_trace = {}, cqe_trace = {};
 
 static __always_inline __u32 field(void *ctx, __u32 at)
 {
-	return read_u32((__u64)ctx + at);
+	return drvfn_read_u32((__u64)ctx + at);
 }
 
 /* Reserves a record without a duration; NULL if FN is of no watched process. */

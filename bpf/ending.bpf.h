@@ -26,8 +26,8 @@ static __always_inline bool user_regs(struct task_struct *t, struct pt_regs *reg
 }
 
 /* Writes the event of a call that thread T has had open from START to the end of the capture. */
-static __always_inline void give_open(struct bpf_iter__task *ctx, struct task_struct *t, struct nps_event *e,
-				      __u64 start)
+static __always_inline void report_open(struct bpf_iter__task *ctx, struct task_struct *t,
+					struct nps_event *e, __u64 start)
 {
 	e->flags |= NPS_F_UNFINISHED;
 	e->pid = t->tgid;

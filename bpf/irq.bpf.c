@@ -22,7 +22,7 @@ struct {
 	__type(value, struct open_irq);
 } irqs SEC(".maps");
 
-static __always_inline int entered(__u32 what)
+static __always_inline int irq_entered(__u32 what)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct open_irq *irq;
@@ -69,7 +69,7 @@ static __always_inline int left(__u32 what, __u16 number)
 SEC("raw_tp/irq_handler_entry")
 int hard_entered(struct bpf_raw_tracepoint_args *ctx)
 {
-	return entered(NPS_IRQ_HARD);
+	return irq_entered(NPS_IRQ_HARD);
 }
 
 SEC("raw_tp/irq_handler_exit")
@@ -81,7 +81,7 @@ int BPF_PROG(hard_left, int irq)
 SEC("raw_tp/softirq_entry")
 int soft_entered(struct bpf_raw_tracepoint_args *ctx)
 {
-	return entered(NPS_IRQ_SOFT);
+	return irq_entered(NPS_IRQ_SOFT);
 }
 
 SEC("raw_tp/softirq_exit")
@@ -96,7 +96,7 @@ int BPF_PROG(soft_left, unsigned int vector)
 	SEC("raw_tp/" #name "_entry")                                                                        \
 	int name##_entered(struct bpf_raw_tracepoint_args *ctx)                                              \
 	{                                                                                                    \
-		return entered(NPS_IRQ_LOCAL);                                                               \
+		return irq_entered(NPS_IRQ_LOCAL);                                                           \
 	}                                                                                                    \
 	SEC("raw_tp/" #name "_exit")                                                                         \
 	int name##_left(struct bpf_raw_tracepoint_args *ctx)                                                 \

@@ -17,21 +17,21 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-struct call {
+struct legacy_call {
 	__u64 start, sp;
 	__u64 slot[4]; /* by the probe's row of the catalogue */
 	__u32 probe;
 	__u8 flags;
-	__u8 tells; /* its own record is enough: rows of the catalogue that fold are not recorded inside it */
+	__u8 covers; /* its own record is enough: rows of the catalogue that fold are not recorded inside it */
 	__u16 group;
 };
 
-struct thread {
+struct legacy_thread {
 	__u64 regs[8]; /* arguments of the current call */
 	__u64 syscall_start; /* 0: in none */
 	__u64 syscall;
 	__u64 maps; /* third argument of mmap, the protection; 0 for other calls */
-	struct call calls[NPS_LEGACY_DEPTH];
+	struct legacy_call calls[NPS_LEGACY_DEPTH];
 	__u32 depth, pad;
 	struct nps_string text;
 };
@@ -82,7 +82,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u32); /* tid */
-	__type(value, struct thread);
+	__type(value, struct legacy_thread);
 } threads SEC(".maps");
 
 /* Zeros, in a map: too large for the stack, and these kernels have no constant data. */
@@ -90,7 +90,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct thread);
+	__type(value, struct legacy_thread);
 } nothing SEC(".maps");
 
 struct {
@@ -100,7 +100,7 @@ struct {
 	__type(value, __u8);
 } interned SEC(".maps");
 
-static __always_inline void count(__u32 what)
+static __always_inline void legacy_count(__u32 what)
 {
 	__u64 *n = bpf_map_lookup_elem(&counters, &what);
 
@@ -115,9 +115,9 @@ static __always_inline bool is_target(__u32 pid, __u32 flag)
 	return flags && *flags & flag;
 }
 
-static __always_inline struct thread *thread_of(__u32 tid)
+static __always_inline struct legacy_thread *thread_of(__u32 tid)
 {
-	struct thread *t = bpf_map_lookup_elem(&threads, &tid), *zero;
+	struct legacy_thread *t = bpf_map_lookup_elem(&threads, &tid), *zero;
 	__u32 only = 0;
 
 	if (t)
@@ -131,12 +131,12 @@ static __always_inline struct thread *thread_of(__u32 tid)
 static __always_inline void emit(void *ctx, struct nps_event *e)
 {
 	if (bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, e, sizeof(*e)))
-		count(NPS_COUNTER_LOST + e->kind);
+		legacy_count(NPS_COUNTER_LOST + e->kind);
 }
 
 /* --- texts: as bpf/text.bpf.h, but only the first record of each --- */
 
-static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u64 address)
+static __always_inline __u64 legacy_intern(void *ctx, struct legacy_thread *t, __u32 pid, __u64 address)
 {
 	struct nps_string *s = &t->text;
 	__u64 *words = (__u64 *)s->text, id = 0xcbf29ce484222325ULL;
@@ -166,11 +166,11 @@ static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u6
 	s->id = id;
 	s->time = bpf_ktime_get_ns();
 	if (bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, s, sizeof(*s))) {
-		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		legacy_count(NPS_COUNTER_LOST + NPS_KIND_STRING);
 		return id;
 	}
 	if (n == NPS_STR_MAX)
-		count(NPS_COUNTER_TEXT_CUT);
+		legacy_count(NPS_COUNTER_TEXT_CUT);
 	bpf_map_update_elem(&interned, &id, &one, BPF_ANY);
 	return id;
 }
@@ -211,7 +211,7 @@ static __always_inline void load_registers(struct pt_regs *ctx, __u64 *regs)
 #endif
 }
 
-static __always_inline __u64 argument(struct thread *t, __u64 stack, __u8 n, bool *fault)
+static __always_inline __u64 legacy_argument(struct legacy_thread *t, __u64 stack, __u8 n, bool *fault)
 {
 	__u64 v = 0;
 
@@ -221,7 +221,7 @@ static __always_inline __u64 argument(struct thread *t, __u64 stack, __u8 n, boo
 	return v;
 }
 
-static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack, __u32 pid,
+static __always_inline __u64 entry_slot(void *ctx, struct legacy_thread *t, __u64 stack, __u32 pid,
 					const struct nps_slot *slot, bool *fault)
 {
 	__u64 v, to = 0;
@@ -229,7 +229,7 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	*fault = false;
 	if (slot->how == NPS_SLOT_NONE || slot->how == NPS_SLOT_RESULT || slot->how == NPS_SLOT_PROBE)
 		return 0;
-	v = argument(t, stack, slot->arg, fault);
+	v = legacy_argument(t, stack, slot->arg, fault);
 	if (!v)
 		return 0;
 	if (slot->how == NPS_SLOT_TEXT_SIZED) {
@@ -252,14 +252,14 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	}
 	if (slot->how == NPS_SLOT_STR || slot->how == NPS_SLOT_TEXT_IN || slot->how == NPS_SLOT_TEXT_PTR ||
 	    slot->how == NPS_SLOT_TEXT_SIZED) {
-		to = intern(ctx, t, pid, v);
+		to = legacy_intern(ctx, t, pid, v);
 		*fault = !to; /* the reader tries again with the address */
 		return to ? to : v;
 	}
 	return v;
 }
 
-static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, __u32 pid,
+static __always_inline void entry_slots(struct pt_regs *ctx, struct legacy_thread *t, __u32 pid,
 					const struct nps_legacy_spec *spec, __u64 *slot, __u8 *flags)
 {
 	__u64 stack = PT_REGS_SP(ctx) + ABOVE_RETURN_ADDRESS;
@@ -272,7 +272,7 @@ static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, _
 		slot[i] = entry_slot(ctx, t, stack, pid, &spec->slot[i], &fault);
 		if (fault) {
 			*flags |= NPS_F_SLOT_FAULT(i);
-			count(NPS_COUNTER_FAULT);
+			legacy_count(NPS_COUNTER_FAULT);
 		}
 	}
 }
@@ -291,34 +291,34 @@ static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe,
 }
 
 /* Drops calls whose stack frame was unwound by longjmp or an exception. */
-static __always_inline void drop_dead_calls(struct thread *t, __u64 sp, __u32 probe)
+static __always_inline void legacy_drop_dead(struct legacy_thread *t, __u64 sp, __u32 probe)
 {
 #pragma unroll
 	for (__u32 i = 0; i < NPS_LEGACY_DEPTH; i++) {
-		struct call *c;
+		struct legacy_call *c;
 
 		if (!t->depth || t->depth > NPS_LEGACY_DEPTH)
 			return;
 		c = &t->calls[BOUNDED(t->depth - 1, NPS_LEGACY_DEPTH)];
 		if (c->sp > sp || (c->sp == sp && c->probe != probe))
 			return;
-		count(NPS_COUNTER_UNRETURNED);
+		legacy_count(NPS_COUNTER_UNRETURNED);
 		t->depth--;
 	}
 }
 
-static __always_inline bool is_detached(__u32 group)
+static __always_inline bool group_is_detached(__u32 group)
 {
 	struct nps_legacy_group *g = bpf_map_lookup_elem(&groups, &group);
 
 	return g && g->state == NPS_GROUP_DETACHED;
 }
 
-static __always_inline bool told_above(const struct thread *t)
+static __always_inline bool is_below_covered(const struct legacy_thread *t)
 {
 #pragma unroll
 	for (__u32 i = 0; i < NPS_LEGACY_DEPTH; i++)
-		if (i < t->depth && t->calls[i].tells && !is_detached(t->calls[i].group))
+		if (i < t->depth && t->calls[i].covers && !group_is_detached(t->calls[i].group))
 			return true;
 	return false;
 }
@@ -340,28 +340,28 @@ int call_entry(struct pt_regs *ctx)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), sp = PT_REGS_SP(ctx);
 	const struct nps_legacy_spec *spec;
-	struct thread *t;
-	struct call *c;
+	struct legacy_thread *t;
+	struct legacy_call *c;
 	__u32 probe, class, group;
 
 	spec = spec_of_probe(&probe, &class, &group);
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
-	count(NPS_COUNTER_CALLS + class);
+	legacy_count(NPS_COUNTER_CALLS + class);
 	if (!is_recorded(group))
 		return 0;
 	t = thread_of((__u32)pid_tgid);
 	if (t)
-		drop_dead_calls(t, sp, probe);
-	if (t && spec->flags & NPS_P_FOLD && told_above(t))
+		legacy_drop_dead(t, sp, probe);
+	if (t && spec->flags & NPS_P_FOLD && is_below_covered(t))
 		return 0;
 	if (!t || t->depth >= NPS_LEGACY_DEPTH) {
-		count(NPS_COUNTER_LOST + NPS_EV_API);
+		legacy_count(NPS_COUNTER_LOST + NPS_EV_API);
 		return 0;
 	}
 	c = &t->calls[BOUNDED(t->depth, NPS_LEGACY_DEPTH)];
 	c->flags = 0;
-	c->tells = !(spec->flags & NPS_P_OPEN);
+	c->covers = !(spec->flags & NPS_P_OPEN);
 	c->probe = probe;
 	c->group = group;
 	c->sp = sp;
@@ -371,8 +371,8 @@ int call_entry(struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline void return_slots(struct pt_regs *ctx, struct thread *t, __u32 pid,
-					 const struct nps_legacy_spec *spec, struct call *c)
+static __always_inline void return_slots(struct pt_regs *ctx, struct legacy_thread *t, __u32 pid,
+					 const struct nps_legacy_spec *spec, struct legacy_call *c)
 {
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
@@ -389,21 +389,21 @@ static __always_inline void return_slots(struct pt_regs *ctx, struct thread *t, 
 		} else if (how == NPS_SLOT_OUT32) {
 			fault = bpf_probe_read(&v, 4, (void *)c->slot[i]);
 		} else if (how == NPS_SLOT_OUTSTR) {
-			v = intern(ctx, t, pid, c->slot[i]);
+			v = legacy_intern(ctx, t, pid, c->slot[i]);
 			fault = !v;
 		} else {
 			continue;
 		}
 		if (fault) {
 			c->flags |= NPS_F_SLOT_FAULT(i);
-			count(NPS_COUNTER_FAULT);
+			legacy_count(NPS_COUNTER_FAULT);
 		}
 		c->slot[i] = v;
 	}
 }
 
 /* The argument of halSqTaskSend (cann-abi: struct halTaskSendInfo). */
-struct task_send_info {
+struct legacy_send_info {
 	__s32 type;
 	__u32 ts_id, sq_id;
 	__s32 timeout;
@@ -411,18 +411,18 @@ struct task_send_info {
 	__u32 sqe_num, pos;
 };
 
-static __always_inline void send_sqes(struct pt_regs *ctx, struct call *c, struct nps_event *e)
+static __always_inline void legacy_send_sqes(struct pt_regs *ctx, struct legacy_call *c, struct nps_event *e)
 {
-	struct task_send_info info = {};
+	struct legacy_send_info info = {};
 
 	if (bpf_probe_read(&info, sizeof(info), (void *)c->slot[1])) {
-		count(NPS_COUNTER_FAULT);
+		legacy_count(NPS_COUNTER_FAULT);
 		return;
 	}
 	e->kind = NPS_EV_SQE;
 	e->flags = info.sqe_num > NPS_LEGACY_SQES ? NPS_F_TRUNCATED : 0;
 	if (info.sqe_num > NPS_LEGACY_SQES)
-		count(NPS_COUNTER_SQE_CUT);
+		legacy_count(NPS_COUNTER_SQE_CUT);
 #pragma unroll
 	for (__u32 i = 0; i < NPS_LEGACY_SQES; i++) {
 		/* A store before the second exit: clang would make one of both, and not unroll the loop. */
@@ -437,14 +437,15 @@ static __always_inline void send_sqes(struct pt_regs *ctx, struct call *c, struc
 		e->sqe.reserved2 = 0;
 		if (bpf_probe_read(&e->sqe.sqe, sizeof(e->sqe.sqe), (void *)(info.sqe_addr + i * 64))) {
 			e->flags |= NPS_F_SLOT_FAULT(1);
-			count(NPS_COUNTER_FAULT);
+			legacy_count(NPS_COUNTER_FAULT);
 		}
 		emit(ctx, e);
 	}
 }
 
-static __always_inline void send_call(struct pt_regs *ctx, struct thread *t, struct call *c,
-				      const struct nps_legacy_spec *spec, __u64 pid_tgid, __u64 now)
+static __always_inline void legacy_send_call(struct pt_regs *ctx, struct legacy_thread *t,
+					     struct legacy_call *c, const struct nps_legacy_spec *spec,
+					     __u64 pid_tgid, __u64 now)
 {
 	struct nps_event e;
 
@@ -455,7 +456,7 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread *t, str
 	e.start = c->start;
 	e.dur = now - c->start;
 	if (c->probe == NPS_PROBE_SQ_TASK_SEND) {
-		send_sqes(ctx, c, &e);
+		legacy_send_sqes(ctx, c, &e);
 		return;
 	}
 	return_slots(ctx, t, pid_tgid >> 32, spec, c);
@@ -475,7 +476,7 @@ int call_return(struct pt_regs *ctx)
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
 	__u32 tid = (__u32)pid_tgid, probe, class, group, found = NPS_LEGACY_DEPTH;
 	const struct nps_legacy_spec *spec = spec_of_probe(&probe, &class, &group);
-	struct thread *t;
+	struct legacy_thread *t;
 
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
@@ -489,9 +490,9 @@ int call_return(struct pt_regs *ctx)
 	if (found >= NPS_LEGACY_DEPTH)
 		return 0; /* entered before we attached, or folded */
 	if (found + 1 < t->depth)
-		count(NPS_COUNTER_UNRETURNED);
+		legacy_count(NPS_COUNTER_UNRETURNED);
 	t->depth = found;
-	send_call(ctx, t, &t->calls[BOUNDED(found, NPS_LEGACY_DEPTH)], spec, pid_tgid, now);
+	legacy_send_call(ctx, t, &t->calls[BOUNDED(found, NPS_LEGACY_DEPTH)], spec, pid_tgid, now);
 	return 0;
 }
 
@@ -501,17 +502,17 @@ int call_mark(struct pt_regs *ctx)
 	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
 	const struct nps_legacy_spec *spec;
 	struct nps_event e;
-	struct thread *t;
+	struct legacy_thread *t;
 	__u8 flags = 0;
 	__u32 probe, class, group;
 
 	spec = spec_of_probe(&probe, &class, &group);
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
-	count(NPS_COUNTER_MARKS + class);
+	legacy_count(NPS_COUNTER_MARKS + class);
 	t = thread_of((__u32)pid_tgid);
 	if (!t) {
-		count(NPS_COUNTER_LOST + NPS_EV_MARK);
+		legacy_count(NPS_COUNTER_LOST + NPS_EV_MARK);
 		return 0;
 	}
 	entry_slots(ctx, t, pid_tgid >> 32, spec, e.call.slot, &flags);
@@ -533,13 +534,13 @@ SEC("raw_tracepoint/sys_enter")
 int BPF_PROG(syscall_entered, struct pt_regs *regs, __u64 nr)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), maps = 0;
-	struct thread *t;
+	struct legacy_thread *t;
 
 	if (!is_target(pid_tgid >> 32, NPS_TARGET_OSRT))
 		return 0;
 	t = thread_of((__u32)pid_tgid);
 	if (!t) {
-		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
+		legacy_count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
 		return 0;
 	}
 	t->syscall = nr;
@@ -555,7 +556,7 @@ int BPF_PROG(syscall_returned, struct pt_regs *regs, __s64 ret)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
-	struct thread *t;
+	struct legacy_thread *t;
 	struct nps_event e;
 
 	if (!is_target(pid_tgid >> 32, NPS_TARGET_OSRT))

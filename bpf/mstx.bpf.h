@@ -15,7 +15,7 @@ struct domain_key {
 	__u64 pid;
 };
 
-struct domain {
+struct mstx_domain {
 	__u64 name; /* id of the text, 0: unknown */
 	__u64 wanted;
 };
@@ -24,7 +24,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct domain_key);
-	__type(value, struct domain);
+	__type(value, struct mstx_domain);
 } domains SEC(".maps");
 
 struct domain_name {
@@ -61,7 +61,7 @@ static __always_inline bool name_wanted(struct text_scratch *t)
 static __always_inline void domain_remember(__u32 pid, __u64 handle, __u64 name, bool wanted)
 {
 	struct domain_key key = { handle, pid };
-	struct domain d = { name, wanted };
+	struct mstx_domain d = { name, wanted };
 
 	bpf_map_update_elem(&domains, &key, &d, BPF_ANY);
 }
@@ -85,7 +85,7 @@ static __always_inline void domain_send(__u64 pid_tgid, __u64 handle, __u64 name
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline struct domain *domain_of_parent(__u64 handle)
+static __always_inline struct mstx_domain *domain_of_parent(__u64 handle)
 {
 	struct domain_key key = { handle, 0 };
 	struct task_struct *task = this_task();
@@ -100,7 +100,7 @@ static __always_inline struct domain *domain_of_parent(__u64 handle)
 static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), magic = 0, name = 0;
-	struct domain *parents = domain_of_parent(handle);
+	struct mstx_domain *parents = domain_of_parent(handle);
 	__u32 pid = pid_tgid >> 32;
 	bool wanted = mstx_mode != NPS_MSTX_INCLUDE;
 
@@ -108,14 +108,14 @@ static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
 		name = parents->name;
 		wanted = parents->wanted;
 	} else if (!bpf_probe_read_user(&magic, sizeof(magic), (void *)handle) && magic == NPS_MSTX_MAGIC) {
-		name = intern(t, pid, handle + sizeof(magic));
+		name = text_intern(t, pid, handle + sizeof(magic));
 		if (name)
 			wanted = name_wanted(t);
 	}
 	if (name)
 		domain_send(pid_tgid, handle, name);
 	else
-		count(NPS_COUNTER_DOMAIN_UNKNOWN);
+		count_up(NPS_COUNTER_DOMAIN_UNKNOWN);
 	domain_remember(pid, handle, name, wanted);
 	return wanted;
 }
@@ -124,7 +124,7 @@ static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
 static __always_inline bool mstx_wanted(struct text_scratch *t, __u16 probe, __u32 pid, __u64 first)
 {
 	struct domain_key key = { first, pid };
-	struct domain *d;
+	struct mstx_domain *d;
 	bool wanted = true;
 
 	switch (probe) {
@@ -146,7 +146,7 @@ static __always_inline bool mstx_wanted(struct text_scratch *t, __u16 probe, __u
 		break;
 	}
 	if (!wanted)
-		count(NPS_COUNTER_MSTX_FILTERED);
+		count_up(NPS_COUNTER_MSTX_FILTERED);
 	return wanted;
 }
 

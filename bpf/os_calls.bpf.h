@@ -11,7 +11,7 @@ enum os_call {
 	CALL_SOCKET = 0x4, /* it is always a socket */
 	CALL_PATH = 0x8, /* the first argument is a path */
 	CALL_PATH_AT = 0x10, /* the second one is */
-	CALL_TIME = 0x20, /* has a timeout: see time_given() */
+	CALL_TIME = 0x20, /* has a timeout: see timeout_of() */
 	CALL_FUTEX = 0x40,
 	CALL_MAPS = 0x80, /* can map code into the process: the reader has to know */
 };
@@ -168,7 +168,7 @@ static __always_inline __u64 time_at(__u64 address, __u64 fraction_ns)
 	if (!address)
 		return NO_END;
 	if (bpf_probe_read_user(t, sizeof(t), (void *)address)) {
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 		return NO_END;
 	}
 	return t[0] * 1000000000ULL + t[1] * fraction_ns;
@@ -216,7 +216,7 @@ static __always_inline __u64 time_of_ms(__s32 ms)
 }
 
 /* Timeout, ns, of a call with CALL_TIME. Read when the call begins: some write back the remaining time. */
-static __always_inline __u64 time_given(__u32 nr, struct pt_regs *regs, const __u64 arg[4])
+static __always_inline __u64 timeout_of(__u32 nr, struct pt_regs *regs, const __u64 arg[4])
 {
 	__u64 fifth = 0;
 

@@ -52,7 +52,7 @@ static __always_inline int made(struct bio *bio)
 	r.pid = pid_tgid >> 32;
 	r.tid = (__u32)pid_tgid;
 	if (bpf_map_update_elem(&requests, &key, &r, BPF_ANY))
-		count(NPS_COUNTER_LOST + NPS_EV_IO);
+		count_up(NPS_COUNTER_LOST + NPS_EV_IO);
 	return 0;
 }
 

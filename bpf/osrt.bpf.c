@@ -18,14 +18,14 @@ volatile __u64 threshold_ns = 0; /* the collector raises it where records cost t
  * Two tables of sums: one is filled while the collector reads and clears the other, and then swaps them.
  * Not per CPU: a thread is on one CPU at a time, and its sums are its own.
  */
-struct sums {
+struct syscall_sums {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, NPS_MAX_SUMS);
 	__type(key, struct nps_sum_key);
 	__type(value, struct nps_sum);
 };
-struct sums sums_even SEC(".maps");
-struct sums sums_odd SEC(".maps");
+struct syscall_sums sums_even SEC(".maps");
+struct syscall_sums sums_odd SEC(".maps");
 volatile __u32 sums_turn = 0;
 
 /*
@@ -164,12 +164,12 @@ static __always_inline bool add_to_sum(const struct nps_sum_key *key, __u64 star
 static __always_inline void explain(struct open_syscall *s, __u8 what, __u32 pid, __u64 arg[4], __u8 *flags)
 {
 	if (what & CALL_PATH) {
-		arg[0] = intern(&s->text, pid, arg[0]);
+		arg[0] = text_intern(&s->text, pid, arg[0]);
 		if (!arg[0])
 			*flags |= NPS_F_SLOT_FAULT(0);
 	}
 	if (what & CALL_PATH_AT) {
-		arg[1] = intern(&s->text, pid, arg[1]);
+		arg[1] = text_intern(&s->text, pid, arg[1]);
 		if (!arg[1])
 			*flags |= NPS_F_SLOT_FAULT(1);
 	}
@@ -177,8 +177,8 @@ static __always_inline void explain(struct open_syscall *s, __u8 what, __u32 pid
 		arg[2] = s->time;
 }
 
-static __always_inline void send_call(struct open_syscall *s, __u8 flags, const __u64 arg[4], __u64 pid_tgid,
-				      long ret, __u64 now, bool wake)
+static __always_inline void syscall_send(struct open_syscall *s, __u8 flags, const __u64 arg[4],
+					 __u64 pid_tgid, long ret, __u64 now, bool wake)
 {
 	void *ring = this_ring();
 	struct nps_event *e = event_reserve(ring, NPS_EV_SYSCALL);
@@ -215,7 +215,7 @@ static __always_inline struct open_syscall *of_watched_thread(void)
 	if (s)
 		s->epoch = epoch;
 	else
-		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
+		count_up(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
 	return s;
 }
 
@@ -233,7 +233,7 @@ int BPF_PROG(syscall_entered, struct pt_regs *regs, long nr)
 		return 0;
 	if (is_foreign(this_task(), nr)) {
 		s->start = 0;
-		count(NPS_COUNTER_FOREIGN);
+		count_up(NPS_COUNTER_FOREIGN);
 		return 0;
 	}
 	s->nr = nr;
@@ -242,11 +242,11 @@ int BPF_PROG(syscall_entered, struct pt_regs *regs, long nr)
 	if (what & (CALL_FUTEX | CALL_TIME)) {
 		s->wait.address = 0;
 		if (os_call_args(regs, arg))
-			count(NPS_COUNTER_FAULT);
+			count_up(NPS_COUNTER_FAULT);
 		else if (what & CALL_FUTEX)
 			begin_wait(&s->wait, arg);
 		else
-			s->time = time_given(nr, regs, arg);
+			s->time = timeout_of(nr, regs, arg);
 	}
 	s->start = bpf_ktime_get_ns();
 	return 0;
@@ -274,7 +274,7 @@ int BPF_PROG(syscall_returned, struct pt_regs *regs, long ret)
 		goto done;
 	what = os_call(s->nr);
 	if ((what || now - start >= threshold_ns) && os_call_args(regs, arg))
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 	if (what & CALL_SOCKET)
 		flags = NPS_F_SOCKET;
 	else if (what & CALL_FD)
@@ -294,7 +294,7 @@ int BPF_PROG(syscall_returned, struct pt_regs *regs, long ret)
 	if ((what & CALL_FUTEX) && s->wait.address)
 		send_lock(s, pid_tgid, ret, now);
 	explain(s, what, pid_tgid >> 32, arg, &flags);
-	send_call(s, flags, arg, pid_tgid, ret, now, maps);
+	syscall_send(s, flags, arg, pid_tgid, ret, now, maps);
 done:
 	s->start = 0;
 	return 0;
@@ -339,11 +339,11 @@ int open_syscalls(struct bpf_iter__task *ctx)
 		return 0;
 	e.nr = s->nr;
 	describe_open(t, s, &e);
-	give_open(ctx, t, &e, s->start);
+	report_open(ctx, t, &e, s->start);
 	if (!(os_call(s->nr) & CALL_FUTEX) || !s->wait.address || !sleeper_in(s, t->pid))
 		return 0;
 	e.kind = NPS_EV_LOCK;
 	fill_lock(&e, &s->wait, 0);
-	give_open(ctx, t, &e, s->start);
+	report_open(ctx, t, &e, s->start);
 	return 0;
 }

@@ -35,7 +35,7 @@ struct task_struct___tap {
 	struct signals___tap blocked;
 } __attribute__((preserve_access_index));
 
-struct call {
+struct tap_call {
 	__u32 what, device, channel, pad;
 	__u64 buf;
 };
@@ -54,7 +54,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH); /* LRU, because a call that an exception leaves has no return */
 	__uint(max_entries, 4096);
 	__type(key, __u64); /* thread */
-	__type(value, struct call);
+	__type(value, struct tap_call);
 } calls SEC(".maps");
 
 struct {
@@ -94,7 +94,7 @@ static __always_inline bool is_helper(void)
 	return true;
 }
 
-static __always_inline void fill(struct nps_tap_event *e, __u32 what, const struct call *c, __u64 id)
+static __always_inline void fill(struct nps_tap_event *e, __u32 what, const struct tap_call *c, __u64 id)
 {
 	e->what = what;
 	e->pid = id >> 32;
@@ -107,7 +107,8 @@ static __always_inline void fill(struct nps_tap_event *e, __u32 what, const stru
 	e->position = 0;
 }
 
-static __always_inline void tell_flags(__u32 what, const struct call *c, __u64 id, __s32 ret, __u64 flags)
+static __always_inline void tap_send_flags(__u32 what, const struct tap_call *c, __u64 id, __s32 ret,
+					   __u64 flags)
 {
 	struct nps_tap_event *e = bpf_ringbuf_reserve(&tap_ring, sizeof(*e), 0);
 
@@ -120,13 +121,13 @@ static __always_inline void tell_flags(__u32 what, const struct call *c, __u64 i
 	bpf_ringbuf_submit(e, flags);
 }
 
-static __always_inline void tell(__u32 what, const struct call *c, __u64 id, __s32 ret)
+static __always_inline void tap_send(__u32 what, const struct tap_call *c, __u64 id, __s32 ret)
 {
-	tell_flags(what, c, id, ret, BPF_RB_NO_WAKEUP);
+	tap_send_flags(what, c, id, ret, BPF_RB_NO_WAKEUP);
 }
 
 /* Reports the parameters of a start, which include the events of counters. */
-static __always_inline void tell_enter(const struct call *c, __u64 id)
+static __always_inline void tap_send_enter(const struct tap_call *c, __u64 id)
 {
 	struct nps_tap_start *s = bpf_ringbuf_reserve(&tap_ring, sizeof(*s), 0);
 	struct {
@@ -184,33 +185,33 @@ SEC("uprobe")
 int tap_enter(struct pt_regs *ctx)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct call c = { .what = (__u32)cookie_of(ctx),
-			  .device = (__u32)PT_REGS_PARM1(ctx),
-			  .channel = (__u32)PT_REGS_PARM2(ctx),
-			  .buf = PT_REGS_PARM3(ctx) };
+	struct tap_call c = { .what = (__u32)cookie_of(ctx),
+			      .device = (__u32)PT_REGS_PARM1(ctx),
+			      .channel = (__u32)PT_REGS_PARM2(ctx),
+			      .buf = PT_REGS_PARM3(ctx) };
 
 	if (!target_flags(id >> 32) || is_helper())
 		return 0;
 	if (c.what == NPS_TAP_CALL_LIST) {
 		c.channel = 0;
-		tell_flags(NPS_TAP_LIST, &c, id, 0, BPF_RB_FORCE_WAKEUP);
+		tap_send_flags(NPS_TAP_LIST, &c, id, 0, BPF_RB_FORCE_WAKEUP);
 		return 0;
 	}
 	if (bpf_map_update_elem(&calls, &id, &c, BPF_ANY))
 		__sync_fetch_and_add(&lost_events, 1);
 	if (c.what != NPS_TAP_CALL_START)
 		return 0;
-	tell_enter(&c, id);
+	tap_send_enter(&c, id);
 	hold_up(id >> 32);
 	return 0;
 }
 
-static __always_inline void started(const struct call *c, __u64 id, __s32 ret)
+static __always_inline void started(const struct tap_call *c, __u64 id, __s32 ret)
 {
 	struct channel_key key = { .pid = id >> 32, .device = c->device, .channel = c->channel };
 	struct channel_state fresh = { .epoch = 1, .aligned = 1 }, *have;
 
-	tell(NPS_TAP_START, c, id, ret);
+	tap_send(NPS_TAP_START, c, id, ret);
 	if (ret)
 		return;
 	have = bpf_map_lookup_elem(&channels, &key);
@@ -219,7 +220,7 @@ static __always_inline void started(const struct call *c, __u64 id, __s32 ret)
 	bpf_map_update_elem(&channels, &key, &fresh, BPF_ANY);
 }
 
-static __always_inline void fill_data(struct nps_tap_event *e, const struct call *c, __u64 id,
+static __always_inline void fill_data(struct nps_tap_event *e, const struct tap_call *c, __u64 id,
 				      const struct channel_state *st, __u32 at, __u32 len)
 {
 	fill(e, NPS_TAP_DATA, c, id);
@@ -237,7 +238,7 @@ static __always_inline void lose(__u32 n)
 	__sync_fetch_and_add(&lost_bytes, n);
 }
 
-static __always_inline bool copy_large(const struct call *c, __u64 id, const struct channel_state *st,
+static __always_inline bool copy_large(const struct tap_call *c, __u64 id, const struct channel_state *st,
 				       __u32 at)
 {
 	struct nps_tap_large *d = bpf_ringbuf_reserve(&tap_ring, sizeof(*d), 0);
@@ -254,7 +255,7 @@ static __always_inline bool copy_large(const struct call *c, __u64 id, const str
 	return true;
 }
 
-static __always_inline bool copy_small(const struct call *c, __u64 id, const struct channel_state *st,
+static __always_inline bool copy_small(const struct tap_call *c, __u64 id, const struct channel_state *st,
 				       __u32 at, __u32 len)
 {
 	struct nps_tap_small *d = bpf_ringbuf_reserve(&tap_ring, sizeof(*d), 0);
@@ -282,7 +283,8 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 __u32 nothing;
 
 /* Copies N bytes. Returns how many were handled. */
-static __always_inline __u32 copy_out(const struct call *c, __u64 id, const struct channel_state *st, __u32 n)
+static __always_inline __u32 copy_out(const struct tap_call *c, __u64 id, const struct channel_state *st,
+				      __u32 n)
 {
 	__u32 at = 0;
 
@@ -307,7 +309,7 @@ static __always_inline __u32 copy_out(const struct call *c, __u64 id, const stru
 	return at;
 }
 
-static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
+static __always_inline void was_read(const struct tap_call *c, __u64 id, __s32 ret)
 {
 	struct channel_key key = { .pid = id >> 32, .device = c->device, .channel = c->channel };
 	struct channel_state *st = bpf_map_lookup_elem(&channels, &key);
@@ -317,7 +319,7 @@ static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
 	if (ret < 0)
 		return;
 	if (!st) {
-		tell(NPS_TAP_EMPTY, c, id, ret);
+		tap_send(NPS_TAP_EMPTY, c, id, ret);
 		bpf_map_update_elem(&channels, &key, &unseen, BPF_ANY);
 		st = bpf_map_lookup_elem(&channels, &key);
 		if (!st) {
@@ -343,7 +345,7 @@ SEC("uretprobe")
 int tap_leave(struct pt_regs *ctx)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct call *found = bpf_map_lookup_elem(&calls, &id), c;
+	struct tap_call *found = bpf_map_lookup_elem(&calls, &id), c;
 	__s32 ret = (__s32)PT_REGS_RC(ctx);
 
 	if (!found)
@@ -353,7 +355,7 @@ int tap_leave(struct pt_regs *ctx)
 	if (c.what == NPS_TAP_CALL_START)
 		started(&c, id, ret);
 	else if (c.what == NPS_TAP_CALL_STOP)
-		tell(NPS_TAP_STOP, &c, id, ret);
+		tap_send(NPS_TAP_STOP, &c, id, ret);
 	else
 		was_read(&c, id, ret);
 	return 0;

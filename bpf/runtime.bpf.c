@@ -40,7 +40,7 @@ static const struct thread_state no_thread_state = {};
 
 /* Needed where the map is a hash. */
 SEC("raw_tp/sched_process_exit")
-int thread_gone(struct bpf_raw_tracepoint_args *ctx)
+int thread_ended(struct bpf_raw_tracepoint_args *ctx)
 {
 	local_forget(&threads);
 	return 0;
@@ -88,7 +88,7 @@ static __always_inline void load_arguments(struct pt_regs *ctx, struct arguments
 }
 
 /* Argument N, from 1. 0 and *LOST: its page was not mapped, as while the kernel migrates it. */
-static __always_inline __u64 argument(const struct arguments *a, __u8 n, bool *lost)
+static __always_inline __u64 call_argument(const struct arguments *a, __u8 n, bool *lost)
 {
 	__u64 v = 0;
 
@@ -102,13 +102,13 @@ static __always_inline __u64 argument(const struct arguments *a, __u8 n, bool *l
 static __always_inline void fault(__u8 *flags, int slot)
 {
 	*flags |= NPS_F_SLOT_FAULT(slot);
-	count(NPS_COUNTER_FAULT);
+	count_up(NPS_COUNTER_FAULT);
 }
 
 /* Id of the text at ADDRESS, for slot I; no text has id 0. */
 static __always_inline __u64 entry_text(struct thread_state *st, __u32 pid, __u64 address, __u8 *flags, int i)
 {
-	__u64 id = intern(&st->text, pid, address);
+	__u64 id = text_intern(&st->text, pid, address);
 
 	/* A literal whose page is not in memory yet: a probe must not wait for it, the reader can. */
 	if (!id)
@@ -133,7 +133,7 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 		if (how == NPS_SLOT_PROBE)
 			v = operator;
 		else if (how != NPS_SLOT_NONE && how != NPS_SLOT_RESULT)
-			v = argument(&a, spec->slot[i].arg, &lost);
+			v = call_argument(&a, spec->slot[i].arg, &lost);
 		if (lost)
 			fault(flags, i);
 		if (v)
@@ -189,7 +189,7 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 			v = v32;
 			break;
 		case NPS_SLOT_OUTSTR:
-			v = intern(&st->text, pid, slot[i]);
+			v = text_intern(&st->text, pid, slot[i]);
 			err = v ? 0 : -1;
 			break;
 		default:
@@ -333,19 +333,19 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 	__u64 sp;
 
 	if (!st) {
-		count(NPS_COUNTER_LOST + NPS_EV_API);
+		count_up(NPS_COUNTER_LOST + NPS_EV_API);
 		return 1;
 	}
 	sp = PT_REGS_SP(ctx);
-	count_some(NPS_COUNTER_UNRETURNED, drop_dead_calls(&st->stack, sp, probe));
+	count_some(NPS_COUNTER_UNRETURNED, stack_drop_dead(&st->stack, sp, probe));
 	if (group_state[MASKED(group, NPS_GROUPS)] != NPS_GROUP_ATTACHED)
 		return 1;
-	if ((spec_of(probe)->flags & NPS_P_FOLD) && is_told_above(&st->stack))
+	if ((spec_of(probe)->flags & NPS_P_FOLD) && is_covered_above(&st->stack))
 		return 1;
 	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid, PT_REGS_PARM1(ctx)))
 		return 1;
 	if (st->stack.depth >= NPS_MAX_DEPTH) {
-		count(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */
+		count_up(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */
 		return 1;
 	}
 	c = &st->stack.calls[MASKED(st->stack.depth, NPS_MAX_DEPTH)];
@@ -376,23 +376,23 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u64 cookie, bool 
 	if (group >= NPS_GROUPS_COUNTED)
 		__sync_fetch_and_add(&group_entered[MASKED(group, NPS_GROUPS)], 1);
 	ignored = remember_call(ctx, probe, group, pid);
-	count((ignored && session ? NPS_COUNTER_MARKS : NPS_COUNTER_CALLS) + NPS_COOKIE_CLASS(cookie));
+	count_up((ignored && session ? NPS_COUNTER_MARKS : NPS_COUNTER_CALLS) + NPS_COOKIE_CLASS(cookie));
 	return ignored;
 }
 
-static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_tgid, __s32 ret)
+static __always_inline void call_send_sqes(struct open_call *c, __u64 now, __u64 pid_tgid, __s32 ret)
 {
 	struct task_send_info info;
 	void *ring = this_ring();
 	__u32 n;
 
 	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->transfer.info)) {
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 		return;
 	}
 	n = info.sqe_num;
 	if (n > NPS_MAX_SQE)
-		count(NPS_COUNTER_SQE_CUT);
+		count_up(NPS_COUNTER_SQE_CUT);
 	for (__u32 i = 0; i < NPS_MAX_SQE; i++) {
 		struct nps_event *e;
 
@@ -418,7 +418,7 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 		if (bpf_probe_read_user(&e->sqe.sqe, sizeof(e->sqe.sqe), (void *)(info.sqe_addr + i * 64))) {
 			e->sqe.sqe = (struct nps_sqe_head){};
 			e->flags |= NPS_F_SLOT_FAULT(1);
-			count(NPS_COUNTER_FAULT);
+			count_up(NPS_COUNTER_FAULT);
 		}
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
@@ -444,7 +444,7 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 	if (ret)
 		return; /* the number of records is that of an earlier call */
 	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->transfer.info)) {
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 		return;
 	}
 	n = info.report_cqe_num;
@@ -476,7 +476,7 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 					(void *)(info.cqe_addr + i * CQE_BYTES))) {
 			__builtin_memset(e->cqe.head, 0, sizeof(e->cqe.head));
 			e->flags |= NPS_F_SLOT_FAULT(1);
-			count(NPS_COUNTER_FAULT);
+			count_up(NPS_COUNTER_FAULT);
 		}
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
@@ -500,7 +500,7 @@ static __always_inline void send_communicators(struct open_call *c, __u64 now, _
 		if (i >= n)
 			break;
 		if (bpf_probe_read_user(&comm, sizeof(comm), (void *)(array + i * sizeof(comm))))
-			count(NPS_COUNTER_FAULT);
+			count_up(NPS_COUNTER_FAULT);
 		if (i && !comm)
 			break;
 		e = event_reserve(ring, NPS_EV_API);
@@ -529,7 +529,7 @@ static __always_inline bool send_special(struct pt_regs *ctx, struct thread_stat
 	if (learns && c->probe == NPS_PROBE_SQ_TASK_SEND && (__s32)PT_REGS_RC(ctx))
 		unlearn(pid_tgid >> 32, c);
 	if (c->probe == NPS_PROBE_SQ_TASK_SEND)
-		send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
+		call_send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 	else if (c->probe == NPS_PROBE_CQ_REPORT_RECV)
 		send_cqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 	else if (c->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && !(__s32)PT_REGS_RC(ctx))
@@ -549,7 +549,7 @@ static __always_inline void domain_made(struct thread_state *st, struct open_cal
 	__u64 name;
 
 	if (c->flags & NPS_F_SLOT_FAULT(0)) {
-		name = intern(&st->text, pid, c->slot[0]);
+		name = text_intern(&st->text, pid, c->slot[0]);
 		if (name) {
 			c->slot[0] = name;
 			c->flags &= ~NPS_F_SLOT_FAULT(0);
@@ -573,7 +573,7 @@ static __always_inline bool is_urgent(struct thread_state *st, const struct open
 	return true;
 }
 
-static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
+static __always_inline void call_send(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
 				      __u64 now, __u64 pid_tgid)
 {
 	__u16 probe = c->probe;
@@ -626,7 +626,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	}
 	count_some(NPS_COUNTER_UNRETURNED, st->stack.passed);
 	if (!send_special(ctx, st, c, now, pid_tgid))
-		send_call(ctx, st, c, now, pid_tgid);
+		call_send(ctx, st, c, now, pid_tgid);
 	st->stack.depth = st->stack.found;
 	return 0;
 }
@@ -664,7 +664,7 @@ static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, _
 	struct open_call c = { .start = now,
 			       .transfer = { .device = PT_REGS_PARM1(ctx), .info = PT_REGS_PARM2(ctx) } };
 
-	send_sqes(&c, now, pid_tgid, 0);
+	call_send_sqes(&c, now, pid_tgid, 0);
 }
 
 /*
@@ -685,7 +685,7 @@ int call_mark(struct pt_regs *ctx)
 
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid_tgid >> 32))
 		return 0;
-	count(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
 	if (probe == NPS_PROBE_SQ_TASK_SEND) {
 		if (!ended_at)
 			submission_entered(ctx, now, pid_tgid);
@@ -693,7 +693,7 @@ int call_mark(struct pt_regs *ctx)
 	}
 	st = thread_state();
 	if (!st) {
-		count(NPS_COUNTER_LOST + NPS_EV_MARK);
+		count_up(NPS_COUNTER_LOST + NPS_EV_MARK);
 		return 0;
 	}
 	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid_tgid >> 32, PT_REGS_PARM1(ctx)))
@@ -728,10 +728,10 @@ int operands(struct pt_regs *ctx)
 
 	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
 		return 0;
-	count(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
 	st = thread_state();
 	if (!st)
-		count(NPS_COUNTER_LOST + NPS_EV_TENSOR);
+		count_up(NPS_COUNTER_LOST + NPS_EV_TENSOR);
 	else if (probe == NPS_PROBE_NN_OPERANDS)
 		send_operands(ctx, st, NPS_COOKIE_NUMBER(cookie), NPS_COOKIE_ARGUMENTS(cookie));
 	else
@@ -773,13 +773,13 @@ int open_calls(struct bpf_iter__task *ctx)
 
 		if (i >= st->stack.depth)
 			break;
-		if (c->start >= ended_at || was_left(c, sp) || is_detached(c))
+		if (c->start >= ended_at || was_left(c, sp) || call_is_detached(c))
 			continue;
 		e.probe = c->probe;
 		e.flags = c->flags;
 		for (int slot = 0; slot < 4; slot++)
 			e.call.slot[slot] = c->slot[slot];
-		give_open(ctx, t, &e, c->start);
+		report_open(ctx, t, &e, c->start);
 	}
 	return 0;
 }

@@ -32,7 +32,7 @@ static const struct nps_sleep no_sleep = {};
 
 /* Needed where the map is a hash. */
 SEC("raw_tp/sched_process_exit")
-int sleeper_gone(struct bpf_raw_tracepoint_args *ctx)
+int sleeper_ended(struct bpf_raw_tracepoint_args *ctx)
 {
 	local_forget(&sleepers);
 	return 0;
@@ -109,7 +109,7 @@ static __always_inline void send_returns(struct pt_regs *ctx)
 			       __builtin_offsetof(struct nps_sample_returns, pending.returns) +
 				       n * sizeof(s->pending.returns[0]),
 			       BPF_RB_NO_WAKEUP))
-		count(NPS_COUNTER_LOST + NPS_EV_STACK);
+		count_up(NPS_COUNTER_LOST + NPS_EV_STACK);
 }
 
 /* 0: the kernel drops the sample. */
@@ -132,7 +132,7 @@ static __always_inline __u32 state_of(struct task_struct *t)
 }
 
 #if defined(__TARGET_ARCH_x86)
-#define PLACE_OF_SP 7
+#define SP_INDEX 7
 static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *r)
 {
 	s->regs[0] = r->ax;
@@ -155,7 +155,7 @@ static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *
 	s->n_regs = 17;
 }
 #else
-#define PLACE_OF_SP 31
+#define SP_INDEX 31
 static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *r)
 {
 	/* x0..x30, sp and pc are in the order of DWARF's numbers */
@@ -191,7 +191,7 @@ static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u
 	struct pt_regs regs;
 
 	if (!s) {
-		count(NPS_COUNTER_LOST + NPS_EV_STACK);
+		count_up(NPS_COUNTER_LOST + NPS_EV_STACK);
 		return;
 	}
 	s->message = NPS_MSG_SLEEP;
@@ -211,13 +211,13 @@ static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u
 			s->user_bytes = s->pending.n_user * sizeof(s->user[0]);
 		if (with_copy) {
 			put_regs(s, &regs);
-			copy_stack(s, s->regs[PLACE_OF_SP]);
+			copy_stack(s, s->regs[SP_INDEX]);
 		}
 	}
 	s->since = bpf_ktime_get_ns();
 }
 
-static __always_inline void send(struct nps_sleep *s, __u64 now)
+static __always_inline void sleep_send(struct nps_sleep *s, __u64 now)
 {
 	__u32 n = s->n_bytes;
 
@@ -226,7 +226,7 @@ static __always_inline void send(struct nps_sleep *s, __u64 now)
 		n = NPS_SLEEP_BYTES;
 	if (bpf_ringbuf_output(&messages, s, __builtin_offsetof(struct nps_sleep, stack) + n,
 			       BPF_RB_NO_WAKEUP))
-		count(NPS_COUNTER_LOST + NPS_EV_STACK);
+		count_up(NPS_COUNTER_LOST + NPS_EV_STACK);
 }
 
 /* A preempted thread is not asleep: scheduling records cover it. */
@@ -243,7 +243,7 @@ int stack_switched(__u64 *ctx)
 	if (s && s->since) {
 		now = bpf_ktime_get_ns();
 		if (now - s->since >= sleep_min)
-			send(s, now);
+			sleep_send(s, now);
 		s->since = 0;
 	}
 	if (preempted || !target_flags(BPF_CORE_READ(prev, tgid)))
@@ -269,7 +269,7 @@ int stack_sleepers(struct bpf_iter__task *ctx)
 		return 0;
 	s->flags |= NPS_STACK_F_OPEN;
 	if (now - s->since >= sleep_min)
-		send(s, now);
+		sleep_send(s, now);
 	s->since = 0;
 	return 0;
 }

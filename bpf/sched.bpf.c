@@ -12,7 +12,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile bool with_sched = true;
 
 /* Scheduling is dropped: the state of threads is kept, but no records are made of it. */
-volatile bool given_up = false;
+volatile bool is_shed = false;
 
 /* Threads whose name was sent, with a hash of the name that detects a change. */
 struct {
@@ -48,7 +48,7 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 	ring = this_ring();
 	s = ring ? bpf_ringbuf_reserve(ring, sizeof(*s), 0) : NULL;
 	if (!s) {
-		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		count_up(NPS_COUNTER_LOST + NPS_KIND_STRING);
 		return;
 	}
 	__builtin_memset(s, 0, sizeof(*s));
@@ -73,7 +73,7 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
  * Sends the page faults that the kernel has counted since the thread's
  * last record of them, at most once a second.
  */
-static __always_inline void tell_faults(struct task_struct *t, struct nps_thread *st, __u32 tid, __u64 now)
+static __always_inline void send_faults(struct task_struct *t, struct nps_thread *st, __u32 tid, __u64 now)
 {
 	__u64 minor = BPF_CORE_READ(t, min_flt), major = BPF_CORE_READ(t, maj_flt);
 	struct nps_event *e;
@@ -92,13 +92,13 @@ static __always_inline void tell_faults(struct task_struct *t, struct nps_thread
 	e->pid = st->pid;
 	e->tid = tid;
 	e->ret = 0;
-	e->start = st->faults_told;
-	e->dur = now - st->faults_told;
+	e->start = st->faults_reported;
+	e->dur = now - st->faults_reported;
 	e->fault_sum = (struct nps_event_fault_sum){ .minor = minor - st->minor, .major = major - st->major };
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	st->minor = minor;
 	st->major = major;
-	st->faults_told = now;
+	st->faults_reported = now;
 }
 
 static __always_inline bool counts_waiting(struct task_struct *t)
@@ -126,7 +126,7 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 		fresh.ran = BPF_CORE_READ(t, se.sum_exec_runtime);
 		fresh.waited = waited_for_cpu(t);
 	}
-	fresh.faults_told = on + off; /* one of them is 0 */
+	fresh.faults_reported = on + off; /* one of them is 0 */
 	fresh.minor = BPF_CORE_READ(t, min_flt);
 	fresh.major = BPF_CORE_READ(t, maj_flt);
 	bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
@@ -192,8 +192,8 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 	st->waited = waited;
 	st->runnable = 0;
 	st->waker = 0;
-	if (now - st->faults_told >= FAULTS_NS)
-		tell_faults(prev, st, tid, now);
+	if (now - st->faults_reported >= FAULTS_NS)
+		send_faults(prev, st, tid, now);
 }
 
 SEC("raw_tp/sched_switch")
@@ -340,7 +340,7 @@ int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *chi
 	if (!(flags & NPS_TARGET_FOLLOW) || child_pid == pid)
 		return 0;
 	if (bpf_map_update_elem(&targets, &child_pid, &flags, BPF_ANY)) {
-		count(NPS_COUNTER_LOST + NPS_EV_PROC); /* too many processes: this one is not watched */
+		count_up(NPS_COUNTER_LOST + NPS_EV_PROC); /* too many processes: this one is not watched */
 		return 0;
 	}
 	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child, &proc);
@@ -362,7 +362,7 @@ static __always_inline void end_stretch(const struct nps_thread *st, const struc
 	e->tid = tid;
 	e->waker = st->waker;
 	e->start = st->on;
-	e->dur = met->faults_told - st->on;
+	e->dur = met->faults_reported - st->on;
 	e->sched = (struct nps_event_sched){ .off = st->off,
 					     .runnable = st->runnable,
 					     .cpu = bpf_get_smp_processor_id() };
@@ -370,7 +370,7 @@ static __always_inline void end_stretch(const struct nps_thread *st, const struc
 }
 
 /* A thread other than the first calls exec: it takes over the tid of the first, which has exited. */
-static __always_inline void take_over_number(__u32 old, __u32 tid)
+static __always_inline void replace_tid(__u32 old, __u32 tid)
 {
 	struct nps_thread *st = bpf_map_lookup_elem(&scheds, &old), *met, copy;
 
@@ -379,8 +379,8 @@ static __always_inline void take_over_number(__u32 old, __u32 tid)
 	copy = *st;
 	met = bpf_map_lookup_elem(&scheds, &tid);
 	/* The tid changes some time before this tracepoint; a switch between the two has ended the slice. */
-	if (met && copy.on && met->faults_told >= copy.on) {
-		if (!given_up)
+	if (met && copy.on && met->faults_reported >= copy.on) {
+		if (!is_shed)
 			end_stretch(&copy, met, tid);
 	} else {
 		bpf_map_update_elem(&scheds, &tid, &copy, BPF_ANY);
@@ -395,7 +395,7 @@ int BPF_PROG(process_execed, struct task_struct *t, __u32 old)
 	struct nps_event_proc proc = {};
 
 	if (old != (__u32)pid_tgid && !ended_at)
-		take_over_number(old, (__u32)pid_tgid);
+		replace_tid(old, (__u32)pid_tgid);
 	if (target_flags(pid_tgid >> 32))
 		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, t, &proc);
 	return 0;
@@ -419,11 +419,11 @@ int BPF_PROG(process_exited, struct task_struct *t)
 	 */
 	if (st) {
 		/* The thread's last slice ends here: for the last thread no switch will follow. */
-		if (!given_up) {
+		if (!is_shed) {
 			left_cpu(t, st, tid, 0, STATE_EXIT_DEAD, now);
 			send_comm(t, tid, pid, now);
 		}
-		tell_faults(t, st, tid, now);
+		send_faults(t, st, tid, now);
 		bpf_map_delete_elem(&scheds, &tid);
 	}
 	if (!target_flags(pid))

@@ -43,7 +43,7 @@ static __always_inline void send_tensor(struct thread_state *st, const struct op
 		n = 0;
 	} else if (n && bpf_probe_read_user(dims, n * sizeof(*dims), (void *)c->slot[0])) {
 		flags = NPS_F_SLOT_FAULT(0);
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 	}
 	head.dims = n;
 	e = tensor_record(st, ring, head, tensor);
@@ -84,7 +84,7 @@ static __always_inline void send_list(struct thread_state *st, const struct open
 			if (bpf_probe_read_user(&e->tensor.member[i], sizeof(__u64),
 						(void *)(members + (part * 4 + i) * sizeof(__u64)))) {
 				e->flags |= NPS_F_SLOT_FAULT(0);
-				count(NPS_COUNTER_FAULT);
+				count_up(NPS_COUNTER_FAULT);
 			}
 		}
 		bpf_ringbuf_submit(e, wake_flag(ring));
@@ -106,9 +106,9 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 	bool lost = false;
 
 	load_arguments(ctx, &a);
-	remember_executor(st, argument(&a, n + 2, &lost)); /* behind the size of the workspace */
+	remember_executor(st, call_argument(&a, n + 2, &lost)); /* behind the size of the workspace */
 	if (lost)
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 	for (__u32 part = 0; part < NPS_MAX_OPERANDS / 4; part++) {
 		struct nps_tensor_head head = { .what = NPS_TENSOR_OPERANDS, .part = part, .count = n };
 		struct nps_event *e;
@@ -120,10 +120,11 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 			continue;
 		lost = false;
 		for (__u32 i = 0; i < 4; i++)
-			e->tensor.member[i] = part * 4 + i < n ? argument(&a, part * 4 + i + 1, &lost) : 0;
+			e->tensor.member[i] = part * 4 + i < n ? call_argument(&a, part * 4 + i + 1, &lost)
+							       : 0;
 		if (lost) {
 			e->flags |= NPS_F_SLOT_FAULT(0);
-			count(NPS_COUNTER_FAULT);
+			count_up(NPS_COUNTER_FAULT);
 		}
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
@@ -143,7 +144,7 @@ static __always_inline void send_executor(struct thread_state *st)
 	if (!where)
 		return;
 	if (bpf_probe_read_user(&executor, sizeof(executor), (void *)where)) {
-		count(NPS_COUNTER_FAULT);
+		count_up(NPS_COUNTER_FAULT);
 		return;
 	}
 	if (!executor)

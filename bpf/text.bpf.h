@@ -86,7 +86,7 @@ static __always_inline int text_send(struct text_scratch *t, __u32 parts, __u32 
 }
 
 /* Sends the text at a user address once and returns its id, 0: unreadable. */
-static __always_inline __u64 intern(struct text_scratch *t, __u32 pid, __u64 ptr)
+static __always_inline __u64 text_intern(struct text_scratch *t, __u32 pid, __u64 ptr)
 {
 	__u32 parts = 1, n = text_part(t, ptr, 0);
 	__u64 id = 0xcbf29ce484222325ULL;
@@ -104,11 +104,11 @@ static __always_inline __u64 intern(struct text_scratch *t, __u32 pid, __u64 ptr
 		return id;
 	/* Not remembered when it was lost: the next use sends it again. */
 	if (text_send(t, parts, pid, id)) {
-		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		count_up(NPS_COUNTER_LOST + NPS_KIND_STRING);
 		return id;
 	}
 	if (parts == NPS_TEXT_PARTS && (t->part[NPS_TEXT_PARTS - 1].flags & NPS_STR_CUT))
-		count(NPS_COUNTER_TEXT_CUT);
+		count_up(NPS_COUNTER_TEXT_CUT);
 	bpf_map_update_elem(&interned, &id, &one, BPF_ANY);
 	return id;
 }

@@ -78,7 +78,7 @@ struct nps_thread {
 	__u32 waker; /* tid that woke it at `runnable`, 0: unknown */
 	__u32 last_waker; /* tid that woke it at `woken`, 0: unknown */
 	__u64 minor, major; /* page faults already reported, and when */
-	__u64 faults_told;
+	__u64 faults_reported;
 	__u32 pid;
 	__u32 state; /* state in which it left the CPU last, 0: still runnable */
 };

@@ -160,7 +160,7 @@ static int load_program(int map)
 }
 
 /* Address WHICH of a function: its start, its point of a call, its point of an entry. */
-static uint64_t place(const struct function *f, int which)
+static uint64_t probe_address(const struct function *f, int which)
 {
 	return f->offset + (which ? f->point[which - 1] : 0);
 }
@@ -183,7 +183,7 @@ static int link_all(const struct survey *s, int prog, const char *path, int pid)
 			 */
 			if (which == 1 && !s->v[i].point[0])
 				continue;
-			offsets[n] = place(&s->v[i], which);
+			offsets[n] = probe_address(&s->v[i], which);
 			cookies[n++] = 3 * i + (size_t)which;
 		}
 	}

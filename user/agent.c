@@ -74,11 +74,11 @@ struct channel_list {
 	struct channel v[MAX_CHANNELS];
 };
 
-struct chip_info {
+struct agent_chip_info {
 	char type[32], name[32], version[32];
 };
 
-static struct driver {
+static struct agent_driver {
 	int (*get_channels)(unsigned device, struct channel_list *out);
 	int (*start)(unsigned device, unsigned channel, struct start_para *p);
 	int (*stop)(unsigned device, unsigned channel);
@@ -86,7 +86,7 @@ static struct driver {
 	int (*flush)(unsigned device, unsigned channel, unsigned *len);
 	int (*device_count)(uint32_t *n);
 	int (*device_info)(uint32_t device, int32_t module, int32_t info, int64_t *value);
-	int (*chip_info)(unsigned device, struct chip_info *out);
+	int (*chip_info)(unsigned device, struct agent_chip_info *out);
 } drv;
 
 /* One device's thread. */
@@ -119,7 +119,7 @@ static bool wanted(void)
  * The job exits while the channel is open: pass on what the driver still has, and leave its code before its
  * own destructors run. The time is limited, whatever the driver does.
  */
-static void let_go(void)
+static void agent_let_go(void)
 {
 	const struct timespec turn = { .tv_nsec = 1000000 };
 
@@ -147,14 +147,14 @@ static bool find_driver(void)
 		const char *name;
 		size_t offset;
 	} symbols[] = {
-		{ "prof_drv_get_channels", offsetof(struct driver, get_channels) },
-		{ "prof_drv_start", offsetof(struct driver, start) },
-		{ "prof_stop", offsetof(struct driver, stop) },
-		{ "prof_channel_read", offsetof(struct driver, read) },
-		{ "halProfDataFlush", offsetof(struct driver, flush) },
-		{ "drvGetDevNum", offsetof(struct driver, device_count) },
-		{ "halGetDeviceInfo", offsetof(struct driver, device_info) },
-		{ "halGetChipInfo", offsetof(struct driver, chip_info) },
+		{ "prof_drv_get_channels", offsetof(struct agent_driver, get_channels) },
+		{ "prof_drv_start", offsetof(struct agent_driver, start) },
+		{ "prof_stop", offsetof(struct agent_driver, stop) },
+		{ "prof_channel_read", offsetof(struct agent_driver, read) },
+		{ "halProfDataFlush", offsetof(struct agent_driver, flush) },
+		{ "drvGetDevNum", offsetof(struct agent_driver, device_count) },
+		{ "halGetDeviceInfo", offsetof(struct agent_driver, device_info) },
+		{ "halGetChipInfo", offsetof(struct agent_driver, chip_info) },
 	};
 	void *hal;
 
@@ -177,13 +177,13 @@ static bool find_driver(void)
 		return false;
 	}
 	/* Registered after the driver's own handlers, so it runs before them. */
-	atexit(let_go);
+	atexit(agent_let_go);
 	return true;
 }
 
 /* ---- a device ---------------------------------------------------------------- */
 
-static uint32_t number(unsigned device, int module, int info)
+static uint32_t driver_number(unsigned device, int module, int info)
 {
 	int64_t v = 0;
 
@@ -192,14 +192,14 @@ static uint32_t number(unsigned device, int module, int info)
 
 static void describe(const struct worker *w, struct nps_agent_device *d)
 {
-	struct chip_info chip = {};
+	struct agent_chip_info chip = {};
 
-	d->freq_khz = number(w->device, MODULE_SYSTEM, INFO_DEV_OSC_FREQUE);
+	d->freq_khz = driver_number(w->device, MODULE_SYSTEM, INFO_DEV_OSC_FREQUE);
 	d->chip_type = w->channels.chip_type;
-	d->aic_cores = number(w->device, MODULE_AICORE, INFO_CORE_NUM);
-	d->aiv_cores = number(w->device, MODULE_VECTOR_CORE, INFO_CORE_NUM);
-	d->aic_mhz = number(w->device, MODULE_AICORE, INFO_FREQUENCY);
-	d->aiv_mhz = number(w->device, MODULE_VECTOR_CORE, INFO_FREQUENCY);
+	d->aic_cores = driver_number(w->device, MODULE_AICORE, INFO_CORE_NUM);
+	d->aiv_cores = driver_number(w->device, MODULE_VECTOR_CORE, INFO_CORE_NUM);
+	d->aic_mhz = driver_number(w->device, MODULE_AICORE, INFO_FREQUENCY);
+	d->aiv_mhz = driver_number(w->device, MODULE_VECTOR_CORE, INFO_FREQUENCY);
 	if (drv.chip_info && drv.chip_info(w->device, &chip) == 0) {
 		memcpy(d->chip, chip.name, sizeof(d->chip) - 1);
 		d->chip[sizeof(d->chip) - 1] = '\0';
@@ -337,7 +337,7 @@ static void stop_channel(struct worker *w, uint32_t i)
  * A single read may fail. If reads keep failing, or the channel was
  * stopped, as by a reset, it is opened again.
  */
-static void failed(struct worker *w, uint32_t i, int err)
+static void worker_failed(struct worker *w, uint32_t i, int err)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
 	bool log = ctl->want[i].log;
@@ -376,7 +376,7 @@ static void read_channel(struct worker *w, uint32_t i)
 		nps_agent_ring__put(&b, w->buffer);
 	}
 	if (n < 0)
-		failed(w, i, n);
+		worker_failed(w, i, n);
 	else
 		w->failures[i] = 0;
 }
@@ -578,11 +578,11 @@ static void forget_sampler(void)
  * Checks the collector's heartbeat while the devices' threads work. A silence in which this thread was not
  * scheduled hardly counts, because on a stopped machine the collector could not send heartbeats either.
  */
-static void run(void)
+static void agent_run(void)
 {
 	static struct worker *workers[NPS_AGENT_MAX_DEVICES];
 	uint32_t beat = nps_agent_load(&ctl->heartbeat), n;
-	uint64_t looked = nps_agent_now(CLOCK_MONOTONIC), silent = 0;
+	uint64_t checked = nps_agent_now(CLOCK_MONOTONIC), silent = 0;
 
 	nps_agent_yield__begin();
 	nps_agent_store(&ctl->state, NPS_AGENT_RUN);
@@ -590,8 +590,8 @@ static void run(void)
 		uint32_t seen = nps_agent_load(&ctl->wake);
 		uint64_t t = nps_agent_now(CLOCK_MONOTONIC);
 
-		silent += t - looked > 2 * RETRY_NS ? 2 * RETRY_NS : t - looked;
-		looked = t;
+		silent += t - checked > 2 * RETRY_NS ? 2 * RETRY_NS : t - checked;
+		checked = t;
 		if (nps_agent_load(&ctl->heartbeat) != beat) {
 			beat = nps_agent_load(&ctl->heartbeat);
 			silent = 0;
@@ -624,7 +624,7 @@ static void *agent_main(void *arg)
 		uint32_t seen = nps_agent_load(&ctl->wake);
 
 		if (wanted())
-			run();
+			agent_run();
 		else
 			wait_for_wake(seen, 0);
 	}

@@ -24,13 +24,13 @@
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 /* What is read between two checks of its limits, and in a call in all */
-#define BLOCKS_A_LOOK 16
-#define BYTES_A_LOOK (1U << 20)
+#define BLOCKS_PER_POLL 16
+#define BYTES_PER_POLL (1U << 20)
 #define LONGEST_NS 20000000ULL
 
 struct nps_agent_client {
 	pid_t pid;
-	struct nps_session *s;
+	struct nps_session_writer *s;
 	struct nps_agent_control *ctl;
 	const char *ring;
 	struct nps_channel_files *files; /* not owned */
@@ -97,7 +97,7 @@ static bool is_anothers(const struct stat *memory)
 }
 
 /* Claims the helper. If its collector was killed, requests a release first; it starts after that. */
-static bool take_over(struct nps_agent_client *a)
+static bool claim_helper(struct nps_agent_client *a)
 {
 	struct nps_agent_control *ctl = a->ctl;
 	uint32_t owner = __atomic_load_n(&ctl->owner, __ATOMIC_ACQUIRE);
@@ -123,7 +123,7 @@ static void relate_clock(struct nps_agent_client *a)
 			 (int)a->pid, strerror(-err));
 }
 
-int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
+int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session_writer *s,
 			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
 			   size_t why_size)
 {
@@ -186,7 +186,7 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 		nps_agent_client__free(a);
 		return -EPROTO;
 	}
-	if (!take_over(a)) {
+	if (!claim_helper(a)) {
 		snprintf(why, why_size, "another npuscope (pid %u) is using it", a->ctl->owner);
 		nps_agent_client__free(a);
 		return -EBUSY;
@@ -234,7 +234,7 @@ void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agen
 	*former = a;
 }
 
-static void begin(struct nps_agent_client *a)
+static void client_begin(struct nps_agent_client *a)
 {
 	/* Skips what an earlier collector left in the ring. */
 	a->tail = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
@@ -265,7 +265,7 @@ static void begin_if_idle(struct nps_agent_client *a)
 	if (a->stopped || __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) != NPS_AGENT_IDLE)
 		return;
 	a->waits = false;
-	begin(a);
+	client_begin(a);
 }
 
 void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric)
@@ -387,7 +387,7 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 	return nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
 }
 
-static int take_block(struct nps_agent_client *a, const struct nps_agent_block *b, const char *payload)
+static int read_block(struct nps_agent_client *a, const struct nps_agent_block *b, const char *payload)
 {
 	/* Blocks without data cost time, too. */
 	if (b->type == NPS_AGENT_B_SKIP)
@@ -402,7 +402,7 @@ static int take_block(struct nps_agent_client *a, const struct nps_agent_block *
 }
 
 /* Handles the block at the tail, and advances the tail past it. */
-static int take_next(struct nps_agent_client *a, uint64_t head)
+static int read_next(struct nps_agent_client *a, uint64_t head)
 {
 	uint32_t at = a->tail & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
 	struct nps_agent_block b;
@@ -418,14 +418,14 @@ static int take_next(struct nps_agent_client *a, uint64_t head)
 	    (b.type != NPS_AGENT_B_SKIP && b.len > NPS_AGENT_BLOCK_MAX))
 		return -EPROTO;
 	a->tail += size;
-	return take_block(a, &b, a->ring + at + sizeof(b));
+	return read_block(a, &b, a->ring + at + sizeof(b));
 }
 
 /*
  * Reads as much as the account of the process allows, and as a slow disk can write in LONGEST_NS: the rest
  * stays in the ring, and the helper drops what does not fit.
  */
-static int take_all(struct nps_agent_client *a, uint64_t head)
+static int read_blocks(struct nps_agent_client *a, uint64_t head)
 {
 	struct nps_log_account *account = nps_channel_files__account(a->files);
 	uint64_t cpu = nps_now(CLOCK_THREAD_CPUTIME_ID), until = nps_now(CLOCK_MONOTONIC) + LONGEST_NS;
@@ -435,9 +435,9 @@ static int take_all(struct nps_agent_client *a, uint64_t head)
 	       nps_now(CLOCK_MONOTONIC) < until) {
 		uint64_t begin = cpu, from = a->tail;
 
-		for (int n = 0; !err && a->tail != head && n < BLOCKS_A_LOOK && a->tail - from < BYTES_A_LOOK;
-		     n++)
-			err = take_next(a, head);
+		for (int n = 0;
+		     !err && a->tail != head && n < BLOCKS_PER_POLL && a->tail - from < BYTES_PER_POLL; n++)
+			err = read_next(a, head);
 		cpu = nps_now(CLOCK_THREAD_CPUTIME_ID);
 		nps_log_account__add_cpu(account, cpu - begin);
 	}
@@ -456,7 +456,7 @@ int nps_agent_client__drain(struct nps_agent_client *a)
 	head = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
 	if (head == a->tail)
 		return 0;
-	err = head - a->tail > NPS_AGENT_RING_SIZE || (head & 7) ? -EPROTO : take_all(a, head);
+	err = head - a->tail > NPS_AGENT_RING_SIZE || (head & 7) ? -EPROTO : read_blocks(a, head);
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
 	if (err == -EPROTO || err == -ENOBUFS)
 		end_log(a);
@@ -479,7 +479,7 @@ void nps_agent_client__finish(struct nps_agent_client *a)
 		a->stopped = true;
 }
 
-bool nps_agent_client__recording(const struct nps_agent_client *a)
+bool nps_agent_client__is_logging(const struct nps_agent_client *a)
 {
 	if (!a->started)
 		return false;
@@ -519,7 +519,7 @@ bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device)
 void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size)
 {
 	buf[0] = '\0';
-	if (nps_agent_client__recording(a))
+	if (nps_agent_client__is_logging(a))
 		return;
 	snprintf(buf, size, "%s",
 		 a->waits ? "its helper has not let go of the capture before this one"
@@ -567,10 +567,10 @@ static unsigned int *lines(const struct nps_agent_client *a)
 	return &nps_channel_files__account(a->files)->owner->lines;
 }
 
-bool nps_agent_client__say(struct nps_agent_client *a, bool end)
+bool nps_agent_client__report_errors(struct nps_agent_client *a, bool end)
 {
 	if (a->started && !a->broken)
-		nps_agent_errors__say(&a->errors, a->pid, a->ctl, lines(a));
+		nps_agent_errors__report(&a->errors, a->pid, a->ctl, lines(a));
 	return end && a->started && !a->broken && nps_agent_errors__sum_up(a->pid, a->ctl, lines(a));
 }
 

@@ -27,7 +27,7 @@ struct nps_agent_client;
  * what the helper reads, are not owned and must outlive *OUT. 0; -ENOENT:
  * the process has no helper; another -errno, with the reason in `why`.
  */
-int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
+int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session_writer *s,
 			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
 			   size_t why_size);
 /* Is the helper in a process with these mappings? */
@@ -81,7 +81,7 @@ void nps_agent_client__finish(struct nps_agent_client *a);
 bool nps_agent_client__reads_tasks(const struct nps_agent_client *a);
 
 /* Is the task log of any device open? */
-bool nps_agent_client__recording(const struct nps_agent_client *a);
+bool nps_agent_client__is_logging(const struct nps_agent_client *a);
 
 /*
  * Was there a gap because this program was not scheduled for seconds? NULL, here and below: no helper, so no.
@@ -101,7 +101,7 @@ uint64_t nps_agent_client__counted(const struct nps_agent_client *a);
  * Warns the user of driver errors that the helper met, each once; the capture goes on. At the END also of
  * channels that it did not get; returns true if there are any.
  */
-bool nps_agent_client__say(struct nps_agent_client *a, bool end);
+bool nps_agent_client__report_errors(struct nps_agent_client *a, bool end);
 
 /* Why no device is recording, in words; "" if one is. */
 void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size);

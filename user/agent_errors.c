@@ -37,20 +37,20 @@ static uint32_t count(const struct nps_agent_device *d)
 }
 
 /* Limits the lines that a job can make us print. False: the limit is reached. */
-static bool may_say(unsigned int *lines, pid_t pid)
+static bool may_print(unsigned int *lines, pid_t pid)
 {
 	if (*lines < NPS_LOG_LINES && ++*lines == NPS_LOG_LINES)
 		nps_warn("pid %d: its helper met more errors of the driver: they are not printed", pid);
 	return *lines < NPS_LOG_LINES;
 }
 
-static void say(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e,
-		const char *then)
+static void print_error(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e,
+			const char *then)
 {
 	static const char *const calls[] = { "list", "start", "read", "flush", "stop" };
 	const char *what, *usual;
 
-	if (!may_say(lines, pid))
+	if (!may_print(lines, pid))
 		return;
 	nps_device_report__words(e->code, &what, &usual);
 	nps_warn("pid %d: device %u: %s: %s (%s of channel %u: code %d): %s", pid, device,
@@ -59,27 +59,27 @@ static void say(unsigned int *lines, pid_t pid, uint32_t device, const struct np
 }
 
 /* Errors of starts are reported at the end, because most are temporary. */
-static void say_new(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e)
+static void print_new(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e)
 {
 	if (e->call == NPS_AGENT_CALL_READ)
-		say(lines, pid, device, e, NULL);
+		print_error(lines, pid, device, e, NULL);
 	else if (e->call == NPS_AGENT_CALL_FLUSH)
-		say(lines, pid, device, e, "its last records may be missing");
+		print_error(lines, pid, device, e, "its last records may be missing");
 	else if (e->call == NPS_AGENT_CALL_STOP)
-		say(lines, pid, device, e,
-		    "the stop is tried again, or the channel may stay in use until the job ends");
+		print_error(lines, pid, device, e,
+			    "the stop is tried again, or the channel may stay in use until the job ends");
 }
 
 /* Reported once the device is open: if it never opens the reason is reported at the end. */
-static void look_at_opening(struct nps_agent_errors *e, unsigned int *lines, pid_t pid, uint32_t device,
-			    uint32_t status)
+static void print_opening(struct nps_agent_errors *e, unsigned int *lines, pid_t pid, uint32_t device,
+			  uint32_t status)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC), since = e->opening[device];
 
 	if (since == UINT64_MAX || (since && status == NPS_AGENT_S_OPENING))
 		return;
 	e->opening[device] = status == NPS_AGENT_S_OPENING ? now : 0;
-	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS || !may_say(lines, pid))
+	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS || !may_print(lines, pid))
 		return;
 	nps_info("pid %d: the driver took %.1f s to open the task log of device %u: tasks until then have "
 		 "bounds",
@@ -87,17 +87,17 @@ static void look_at_opening(struct nps_agent_errors *e, unsigned int *lines, pid
 	e->opening[device] = UINT64_MAX;
 }
 
-void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
-			   unsigned int *lines)
+void nps_agent_errors__report(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
+			      unsigned int *lines)
 {
 	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
 		uint32_t n = count(&ctl->device[d]);
 
-		look_at_opening(e, lines, pid, d, __atomic_load_n(&ctl->device[d].status, __ATOMIC_ACQUIRE));
-		for (; e->told[d] < n; e->told[d]++) {
-			struct nps_agent_error copy = ctl->device[d].errors[e->told[d]];
+		print_opening(e, lines, pid, d, __atomic_load_n(&ctl->device[d].status, __ATOMIC_ACQUIRE));
+		for (; e->printed[d] < n; e->printed[d]++) {
+			struct nps_agent_error copy = ctl->device[d].errors[e->printed[d]];
 
-			say_new(lines, pid, d, &copy);
+			print_new(lines, pid, d, &copy);
 		}
 	}
 }
@@ -105,7 +105,7 @@ void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct n
 /*
  * Reports why the log was refused at first. If it never opened, the reason is reported for the whole process.
  */
-static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d)
+static void print_recovered(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d)
 {
 	uint32_t n = d->started_raw ? count(d) : 0;
 
@@ -114,13 +114,13 @@ static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const
 
 		if (e.call == NPS_AGENT_CALL_CHANNELS ||
 		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
-			say(lines, pid, device, &e,
-			    "it was opened at a later try: tasks until then have bounds");
+			print_error(lines, pid, device, &e,
+				    "it was opened at a later try: tasks until then have bounds");
 	}
 }
 
-static bool say_refused(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d,
-			const struct nps_agent_control *ctl)
+static bool print_refused(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d,
+			  const struct nps_agent_control *ctl)
 {
 	bool any = false;
 
@@ -131,7 +131,7 @@ static bool say_refused(unsigned int *lines, pid_t pid, uint32_t device, const s
 
 		if (!(d->refused >> i & 1) || is_log(e.channel) || !e.code)
 			continue;
-		say(lines, pid, device, &e, "it is not recorded");
+		print_error(lines, pid, device, &e, "it is not recorded");
 		any = true;
 	}
 	return any;
@@ -142,8 +142,8 @@ bool nps_agent_errors__sum_up(pid_t pid, const struct nps_agent_control *ctl, un
 	bool any = false;
 
 	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
-		say_recovered(lines, pid, d, &ctl->device[d]);
-		any |= say_refused(lines, pid, d, &ctl->device[d], ctl);
+		print_recovered(lines, pid, d, &ctl->device[d]);
+		any |= print_refused(lines, pid, d, &ctl->device[d], ctl);
 	}
 	return any;
 }

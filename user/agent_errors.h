@@ -14,7 +14,7 @@
 
 /* What has been reported of one helper; zero: nothing. */
 struct nps_agent_errors {
-	uint32_t told[NPS_AGENT_MAX_DEVICES]; /* number of errors reported, by device */
+	uint32_t printed[NPS_AGENT_MAX_DEVICES]; /* number of errors reported, by device */
 	/* when the helper began to open it, CLOCK_MONOTONIC ns; 0: it does not, UINT64_MAX: reported */
 	uint64_t opening[NPS_AGENT_MAX_DEVICES];
 };
@@ -24,8 +24,8 @@ struct nps_agent_errors {
  * that does not answer for long. Call at least once a second. *LINES: number
  * of lines already printed for the process's owner, which is limited.
  */
-void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
-			   unsigned int *lines);
+void nps_agent_errors__report(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
+			      unsigned int *lines);
 
 /*
  * At the end: reports what was refused first and worked later, and what

@@ -67,7 +67,7 @@ struct search {
 	bool found;
 };
 
-static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
+static int inspect_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
 
@@ -87,7 +87,7 @@ static bool cann_was_loaded(void)
 {
 	struct search s = { 0 };
 
-	dl_iterate_phdr(look_at_object, &s);
+	dl_iterate_phdr(inspect_object, &s);
 	atomic_store(&seen, s.adds);
 	return s.found;
 }
@@ -119,7 +119,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
 	return atomic_load(&next_create) ? atomic_load(&next_create)(thread, attr, start, arg) : EAGAIN;
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void agent_begin(void)
 {
 	int saved = errno;
 

@@ -18,13 +18,13 @@
 
 static struct nps_agent_control *ctl;
 static pid_t own_pid; /* a forked child does not have the helper */
-static uint32_t given_up[NPS_AGENT_MAX_DEVICES]; /* the job has waited in vain once in this capture */
+static uint32_t abandoned[NPS_AGENT_MAX_DEVICES]; /* the job has waited in vain once in this capture */
 
 /*
  * The device of which the job starts a channel: the call's first
  * argument, because the call has just been entered.
  */
-static uint32_t asked_device(const ucontext_t *context)
+static uint32_t requested_device(const ucontext_t *context)
 {
 #if defined(__x86_64__)
 	return (uint32_t)context->uc_mcontext.gregs[REG_RDI];
@@ -44,7 +44,7 @@ static bool is_kept(unsigned i, uint32_t device)
 {
 	const struct nps_agent_device *d = &ctl->device[i];
 
-	if (nps_agent_load(&given_up[i]))
+	if (nps_agent_load(&abandoned[i]))
 		return false;
 	if (i == device && nps_agent_load(&ctl->command) == NPS_AGENT_RUN &&
 	    __atomic_load_n(&d->sampled, __ATOMIC_SEQ_CST))
@@ -61,11 +61,11 @@ static bool any_kept(uint32_t device)
 }
 
 /* A collector that is stopped, or a driver that does not return, delays the job once, not at every call. */
-static void give_up(uint32_t device)
+static void device_abandon(uint32_t device)
 {
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		if (is_kept(i, device)) {
-			nps_agent_store(&given_up[i], 1);
+			nps_agent_store(&abandoned[i], 1);
 			__atomic_store_n(&ctl->device[i].sampled, 0, __ATOMIC_SEQ_CST);
 		}
 }
@@ -76,7 +76,7 @@ static void give_up(uint32_t device)
  */
 static void yield_device(int sig, siginfo_t *info, void *context)
 {
-	uint32_t device = asked_device(context);
+	uint32_t device = requested_device(context);
 	const struct timespec turn = { .tv_nsec = 5000000 };
 	uint64_t begin = nps_agent_now(CLOCK_MONOTONIC);
 	int saved = errno;
@@ -98,7 +98,7 @@ static void yield_device(int sig, siginfo_t *info, void *context)
 		if (!any_kept(device))
 			break;
 		if (nps_agent_now(CLOCK_MONOTONIC) - begin >= YIELD_MS * 1000000ULL) {
-			give_up(device);
+			device_abandon(device);
 			break;
 		}
 		syscall(SYS_futex, &ctl->released, FUTEX_WAIT, seen, &turn, NULL, 0);
@@ -110,7 +110,7 @@ static void yield_device(int sig, siginfo_t *info, void *context)
  * Chooses a signal that the job does not use. It is never given back:
  * one may still be pending when we are idle.
  */
-static void take_signal(void)
+static void claim_signal(void)
 {
 	struct sigaction mine = { .sa_sigaction = yield_device, .sa_flags = SA_RESTART | SA_SIGINFO }, have;
 
@@ -134,6 +134,6 @@ void nps_agent_yield__init(struct nps_agent_control *control, pid_t pid)
 void nps_agent_yield__begin(void)
 {
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		nps_agent_store(&given_up[i], 0);
-	take_signal();
+		nps_agent_store(&abandoned[i], 0);
+	claim_signal();
 }

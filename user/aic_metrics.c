@@ -8,11 +8,11 @@
 
 #include "device_info.h"
 
-struct names {
+struct metric_names {
 	const char *name, *number; /* in sample.json; in the profiler's enumeration */
 };
 
-static const struct names metric_names[NPS_AIC_METRICS] = {
+static const struct metric_names metric_names[NPS_AIC_METRICS] = {
 	[NPS_AIC_NONE] = { "None", "AiCoreNone" },
 	[NPS_AIC_PIPE] = { "PipeUtilization", "ACL_AICORE_PIPE_UTILIZATION" },
 	[NPS_AIC_ARITHMETIC] = { "ArithmeticUtilization", "ACL_AICORE_ARITHMETIC_UTILIZATION" },

@@ -22,7 +22,7 @@ struct nps_bpf_stats {
 	atomic_int fd;
 };
 
-static void *run(void *arg)
+static void *stats_run(void *arg)
 {
 	struct nps_bpf_stats *s = arg;
 
@@ -50,7 +50,7 @@ int nps_bpf_stats__start(struct nps_bpf_stats **out)
 	atomic_init(&s->fd, NONE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&s->thread, NULL, run, s);
+	err = -pthread_create(&s->thread, NULL, stats_run, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		free(s);

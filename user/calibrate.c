@@ -18,7 +18,7 @@
 
 #include "calibrate_probes.h"
 #include "clocks.h"
-#include "kernel_side.h"
+#include "bpf_loader.h"
 
 #define RING_BYTES (1 << 17) /* of each CPU, of which there can be 192 */
 #define CALLS 1000 /* a ring has room for their records */
@@ -43,7 +43,7 @@
 #define PATIENCE_NS 8000000000ULL
 
 struct bench {
-	struct nps_kernel_side *k;
+	struct nps_bpf_loader *k;
 	struct perf_buffer *records; /* of an old kernel, which has no rings; else NULL */
 	uint64_t until; /* CLOCK_MONOTONIC ns: no repetition of the current measurement after it */
 };
@@ -64,7 +64,7 @@ static void discard(const struct bench *b)
 	if (b->records)
 		perf_buffer__consume(b->records);
 	else
-		nps_kernel_side__discard(b->k);
+		nps_bpf_loader__discard(b->k);
 }
 
 /* Through a pointer that the compiler must not resolve. */
@@ -131,7 +131,7 @@ static double time_once(void (*loop)(void), double least)
 	return ns < least ? ns : least;
 }
 
-static int compare(const void *a, const void *b)
+static int cost_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -140,7 +140,7 @@ static int compare(const void *a, const void *b)
 
 static double median(double *values, int n)
 {
-	qsort(values, (size_t)n, sizeof(*values), compare);
+	qsort(values, (size_t)n, sizeof(*values), cost_compare);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
@@ -167,11 +167,11 @@ static double time_of_probe(const struct bench *b, nps_calibration_function f)
  */
 static double time_of_programs(const struct bench *b, nps_calibration_function f)
 {
-	uint64_t before = nps_kernel_side__program_ns(b->k);
+	uint64_t before = nps_bpf_loader__program_ns(b->k);
 
 	for (int i = 0; i < PROGRAM_SAMPLES; i++)
 		time_of_call(f);
-	return (double)(nps_kernel_side__program_ns(b->k) - before) / PROGRAM_SAMPLES;
+	return (double)(nps_bpf_loader__program_ns(b->k) - before) / PROGRAM_SAMPLES;
 }
 
 /*
@@ -185,10 +185,10 @@ static double time_added(const struct bench *b, void (*loop)(void))
 	for (int i = 0; !i || (has_time(b) && (i < PAIRS || (i < MOST_PAIRS && with <= without))); i++) {
 		without = time_once(loop, without);
 		discard(b);
-		if (nps_kernel_side__add_target(b->k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
+		if (nps_bpf_loader__add_target(b->k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
 			return -1;
 		with = time_once(loop, with);
-		nps_kernel_side__del_target(b->k, getpid());
+		nps_bpf_loader__del_target(b->k, getpid());
 	}
 	return with > without ? with - without : 0;
 }
@@ -196,15 +196,15 @@ static double time_added(const struct bench *b, void (*loop)(void))
 /* Measures the same call with a record each time, and summed up. */
 static void time_of_syscalls(struct bench *b, struct nps_cost *cost)
 {
-	uint64_t threshold = nps_kernel_side__threshold(b->k);
+	uint64_t threshold = nps_bpf_loader__threshold(b->k);
 
 	begin_measuring(b, PATIENCE_NS);
-	nps_kernel_side__set_threshold(b->k, 0);
+	nps_bpf_loader__set_threshold(b->k, 0);
 	cost->syscall_ns = time_added(b, call_kernel);
 	begin_measuring(b, PATIENCE_NS);
-	nps_kernel_side__set_threshold(b->k, NPS_LONGEST_SUMMED);
+	nps_bpf_loader__set_threshold(b->k, NPS_LONGEST_SUMMED);
 	cost->sum_ns = time_added(b, call_kernel);
-	nps_kernel_side__set_threshold(b->k, threshold);
+	nps_bpf_loader__set_threshold(b->k, threshold);
 }
 
 /*
@@ -317,7 +317,7 @@ static double over_rounds(double values[ROUNDS])
 {
 	double sum = 0;
 
-	qsort(values, ROUNDS, sizeof(*values), compare);
+	qsort(values, ROUNDS, sizeof(*values), cost_compare);
 	for (int i = 1; i < ROUNDS - 1; i++)
 		sum += values[i];
 	return sum > 0 ? sum / (ROUNDS - 2) : 0;
@@ -348,10 +348,10 @@ static int measure_probes(struct bench *b, struct nps_cost *cost)
 	int err = nps_calibration__attach(b->k, &links);
 
 	if (!err)
-		err = nps_kernel_side__add_target(b->k, getpid(), NPS_TARGET_WATCH);
+		err = nps_bpf_loader__add_target(b->k, getpid(), NPS_TARGET_WATCH);
 	if (!err) {
 		time_of_probes(b, cost);
-		nps_kernel_side__del_target(b->k, getpid());
+		nps_bpf_loader__del_target(b->k, getpid());
 	}
 	nps_links__free(&links);
 	return err;
@@ -368,25 +368,25 @@ static void forget_record(void *arg, int cpu, void *data, __u32 size)
 /* As in a capture: the programs, their tracepoints, and room for records. */
 static int open_bench(const struct nps_capability *cap, struct bench *b)
 {
-	struct nps_kernel_side_opts opts = { .sz = sizeof(opts),
-					     .ring_bytes = RING_BYTES,
-					     .osrt = true,
-					     .osrt_threshold_ns = NPS_LONGEST_SUMMED };
-	int err = nps_kernel_side__open(cap, &opts, &b->k);
+	struct nps_bpf_loader_opts opts = { .sz = sizeof(opts),
+					    .ring_bytes = RING_BYTES,
+					    .osrt = true,
+					    .osrt_threshold_ns = NPS_LONGEST_SUMMED };
+	int err = nps_bpf_loader__open(cap, &opts, &b->k);
 
-	if (!err && nps_kernel_side__is_legacy(b->k)) {
-		b->records = perf_buffer__new(nps_kernel_side__records_fd(b->k),
+	if (!err && nps_bpf_loader__is_legacy(b->k)) {
+		b->records = perf_buffer__new(nps_bpf_loader__records_fd(b->k),
 					      RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), forget_record, NULL,
 					      NULL, NULL);
 		err = b->records ? 0 : -errno;
 	}
-	return err ? err : nps_kernel_side__attach(b->k);
+	return err ? err : nps_bpf_loader__attach(b->k);
 }
 
 static void close_bench(struct bench *b)
 {
 	perf_buffer__free(b->records);
-	nps_kernel_side__close(b->k);
+	nps_bpf_loader__close(b->k);
 }
 
 int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
@@ -399,7 +399,7 @@ int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
 	if (!err)
 		err = measure_probes(&b, cost);
 	/* The programs of old kernels keep no sums, and record neither switches nor faults. */
-	if (!err && nps_kernel_side__is_legacy(b.k)) {
+	if (!err && nps_bpf_loader__is_legacy(b.k)) {
 		begin_measuring(&b, PATIENCE_NS);
 		cost->syscall_ns = time_added(&b, call_kernel);
 	} else if (!err) {

@@ -58,13 +58,13 @@ nps_calibration_function nps_calibration__function(enum nps_probe_class class, b
 	return functions[returns][class];
 }
 
-struct place {
+struct program_address {
 	uint64_t address, offset;
 };
 
 static int find_in_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct place *p = arg;
+	struct program_address *p = arg;
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -83,7 +83,7 @@ static int find_in_program(struct dl_phdr_info *info, size_t size, void *arg)
  */
 static uint64_t file_offset(nps_calibration_function function)
 {
-	struct place p = { .address = (uint64_t)(uintptr_t)function };
+	struct program_address p = { .address = (uint64_t)(uintptr_t)function };
 
 	dl_iterate_phdr(find_in_program, &p);
 	return p.offset;
@@ -93,24 +93,24 @@ struct ways {
 	uint64_t offsets[NPS_PROBE_CLASSES], cookies[NPS_PROBE_CLASSES];
 };
 
-static int attach_multi(struct nps_kernel_side *k, struct nps_links *links, const struct ways *ways,
+static int attach_multi(struct nps_bpf_loader *k, struct nps_links *links, const struct ways *ways,
 			enum nps_program which, uint32_t attach_type)
 {
-	int prog = bpf_program__fd(nps_kernel_side__program(k, which));
+	int prog = bpf_program__fd(nps_bpf_loader__program(k, which));
 	int fd = nps_uprobe_multi__link(prog, attach_type, OWN_FILE, ways->offsets, ways->cookies,
 					NPS_PROBE_CLASSES, which == NPS_PROG_RETURN, getpid());
 
 	return fd < 0 ? fd : nps_links__keep_fd(links, fd, 0);
 }
 
-static int attach_perf(struct nps_kernel_side *k, struct nps_links *links, const struct ways *ways,
+static int attach_perf(struct nps_bpf_loader *k, struct nps_links *links, const struct ways *ways,
 		       enum nps_program which)
 {
 	int err = 0;
 
 	for (int i = 0; i < NPS_PROBE_CLASSES && !err; i++) {
-		struct nps_perf_probe probe = { .program = nps_kernel_side__program(k, which),
-						.stubs = nps_kernel_side__stubs(k),
+		struct nps_perf_probe probe = { .program = nps_bpf_loader__program(k, which),
+						.trampolines = nps_bpf_loader__trampolines(k),
 						.which = which,
 						.path = OWN_FILE,
 						.offset = ways->offsets[i],
@@ -122,17 +122,17 @@ static int attach_perf(struct nps_kernel_side *k, struct nps_links *links, const
 	return err;
 }
 
-static int attach_program(struct nps_kernel_side *k, struct nps_links *links, const struct ways *ways,
+static int attach_program(struct nps_bpf_loader *k, struct nps_links *links, const struct ways *ways,
 			  enum nps_program which)
 {
-	if (nps_kernel_side__uprobe_row(k) == NPS_UPROBE_PERF)
+	if (nps_bpf_loader__uprobe_row(k) == NPS_UPROBE_PERF)
 		return attach_perf(k, links, ways, which);
 	return attach_multi(k, links, ways, which,
 			    which == NPS_PROG_SESSION ? NPS_BPF_TRACE_UPROBE_SESSION
 						      : NPS_BPF_TRACE_UPROBE_MULTI);
 }
 
-int nps_calibration__attach(struct nps_kernel_side *k, struct nps_links *links)
+int nps_calibration__attach(struct nps_bpf_loader *k, struct nps_links *links)
 {
 	struct ways calls, marks;
 	int err;
@@ -146,7 +146,7 @@ int nps_calibration__attach(struct nps_kernel_side *k, struct nps_links *links)
 			return -ENOENT;
 	}
 	err = attach_program(k, links, &marks, NPS_PROG_MARK);
-	if (!err && nps_kernel_side__uprobe_row(k) == NPS_UPROBE_SESSION)
+	if (!err && nps_bpf_loader__uprobe_row(k) == NPS_UPROBE_SESSION)
 		return attach_program(k, links, &calls, NPS_PROG_SESSION);
 	/* The return first, as in a capture. */
 	if (!err)

@@ -6,7 +6,7 @@
 #ifndef NPS_CALIBRATE_PROBES_H
 #define NPS_CALIBRATE_PROBES_H
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "link_set.h"
 #include "probe_point.h"
 
@@ -24,6 +24,6 @@ void nps_calibration_plain(void *arg);
  * Attaches the programs of a capture to all of them, for this process only where the kernel supports that.
  * The links are added to LINKS, even after a failure. 0 or -errno.
  */
-int nps_calibration__attach(struct nps_kernel_side *k, struct nps_links *links);
+int nps_calibration__attach(struct nps_bpf_loader *k, struct nps_links *links);
 
 #endif

@@ -62,7 +62,7 @@ static bool has_map(enum bpf_map_type type)
 	return libbpf_probe_bpf_map_type(type, NULL) == 1;
 }
 
-static bool has_helper(enum bpf_prog_type type, enum bpf_func_id id)
+static bool kernel_has_helper(enum bpf_prog_type type, enum bpf_func_id id)
 {
 	return libbpf_probe_bpf_helper(type, id, NULL) == 1;
 }
@@ -152,7 +152,7 @@ static void warn_of_unknown_names(void)
  * Some kernels, and some settings of perf_event_paranoid, require
  * CAP_SYS_ADMIN where others require CAP_PERFMON.
  */
-static void find_what_uprobes_take(struct nps_capability *c)
+static void find_uprobe_limits(struct nps_capability *c)
 {
 	int err = nps_privilege__try_without(CAP_SYS_ADMIN, nps_uprobe_perf__check);
 
@@ -180,13 +180,14 @@ void nps_capability__probe(struct nps_capability *c)
 		return;
 	c->ringbuf = !is_forbidden("ringbuf") && has_map(BPF_MAP_TYPE_RINGBUF);
 	c->task_storage = !is_forbidden("task_storage") && has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
-			  has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
+			  kernel_has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
 	c->raw_tracepoint = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
 	/* Found by a call that lockdown refuses, because a program without it can be loaded. */
 	c->locked_down = c->raw_tracepoint && !can_call_to_read_kernel(BPF_FUNC_probe_read_kernel) &&
 			 !can_call_to_read_kernel(BPF_FUNC_probe_read); /* name until 5.5 */
 	c->fentry = !is_forbidden("fentry") && c->btf && has_fentry();
-	c->cookie = !is_forbidden("cookie") && has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
+	c->cookie = !is_forbidden("cookie") &&
+		    kernel_has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
 	/* Multi links use cookies to distinguish their probes. */
 	if (c->cookie && !is_forbidden("uprobe_multi") &&
 	    nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_MULTI))
@@ -198,7 +199,7 @@ void nps_capability__probe(struct nps_capability *c)
 		c->uprobe = NPS_UPROBE_MULTI;
 	else if (access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0)
 		c->uprobe = NPS_UPROBE_PERF;
-	find_what_uprobes_take(c);
+	find_uprobe_limits(c);
 }
 
 int nps_capability__check(const struct nps_capability *c)

@@ -26,7 +26,7 @@ void nps_capture__save(struct nps_capture *c, bool durable)
 {
 	cJSON *j = nps_capture__describe(c);
 
-	c->save_error = nps_session__write_json(&c->session, j, durable);
+	c->save_error = nps_session_writer__write_json(&c->session, j, durable);
 	if (c->save_error)
 		nps_debug("session.json: %s", strerror(-c->save_error));
 	else
@@ -41,13 +41,13 @@ void nps_capture__save(struct nps_capture *c, bool durable)
  */
 static void save_now_and_then(struct nps_capture *c)
 {
-	uint64_t begin = nps_now(CLOCK_MONOTONIC), took;
+	uint64_t begin = nps_now(CLOCK_MONOTONIC), elapsed;
 
 	if (begin < c->save_after)
 		return;
 	nps_capture__save(c, false);
-	took = nps_now(CLOCK_MONOTONIC) - begin;
-	c->save_after = begin + SAVE_SHARE * took;
+	elapsed = nps_now(CLOCK_MONOTONIC) - begin;
+	c->save_after = begin + SAVE_SHARE * elapsed;
 }
 
 void nps_capture__wait_turn(void *arg)
@@ -64,9 +64,9 @@ void nps_capture__wait_turn(void *arg)
 /* --- the loop --- */
 
 /* Has the session reached its maximum size? */
-static bool is_full(struct nps_capture *c)
+static bool capture_is_full(struct nps_capture *c)
 {
-	if (nps_session__bytes(&c->session) < c->logs.max_size)
+	if (nps_session_writer__bytes(&c->session) < c->logs.max_size)
 		return false;
 	nps_warn("capture stopped: %s has %" PRIu64
 		 " MiB: a larger --max-size allows more; what was captured "
@@ -79,7 +79,7 @@ static bool is_full(struct nps_capture *c)
 /* Why nothing more can be written; NULL: it can. */
 static const char *check_output(struct nps_capture *c)
 {
-	int err = nps_session__error(&c->session);
+	int err = nps_session_writer__error(&c->session);
 
 	if (err) {
 		nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",
@@ -87,10 +87,10 @@ static const char *check_output(struct nps_capture *c)
 		c->degraded = c->write_error_reported = true;
 		return err == -ENOSPC || err == -EDQUOT ? "disk full" : "error";
 	}
-	if (is_full(c))
+	if (capture_is_full(c))
 		return "size limit";
 	/* Writes to a deleted directory would fill the disk with data that nobody can access. */
-	return nps_session__is_deleted(&c->session) ? "error" : NULL;
+	return nps_session_writer__is_deleted(&c->session) ? "error" : NULL;
 }
 
 /* Waits for input, or until something is due: for WAIT_MS at most. 1: a signal ends the capture; -errno. */
@@ -118,7 +118,7 @@ static int time_left(const struct nps_capture *c, uint64_t end)
 }
 
 /* Runs the loop. Returns why the capture ends. */
-static const char *watch(struct nps_capture *c)
+static const char *capture_watch(struct nps_capture *c)
 {
 	uint64_t second = c->begin_mono + SECOND, tick = c->begin_mono + TICK_NS;
 	uint64_t end = c->begin_mono + c->opts->duration_ns;
@@ -173,7 +173,7 @@ static uint64_t max_size(const struct nps_capture *c)
 static int create_session(struct nps_capture *c)
 {
 	cJSON *j = nps_capture__describe(c);
-	int err = nps_session__create_with(c->opts->out, j, &c->session);
+	int err = nps_session_writer__create_with(c->opts->out, j, &c->session);
 
 	cJSON_Delete(j);
 	if (!err)
@@ -196,7 +196,7 @@ static int run_command(struct nps_capture *c)
 }
 
 /* Everything up to the moment when all probes are attached. */
-static int begin(struct nps_capture *c)
+static int capture_begin(struct nps_capture *c)
 {
 	int err = nps_sources__start(c, NPS_START_PREPARE);
 
@@ -243,7 +243,7 @@ static bool record(struct nps_capture *c)
 		c->end_reason = "error";
 		c->degraded = true;
 	} else {
-		c->end_reason = watch(c);
+		c->end_reason = capture_watch(c);
 	}
 	return nps_capture__end(c);
 }
@@ -259,7 +259,7 @@ int nps_capture__run_sources(struct nps_capture *c, const struct nps_record_opts
 	c->signals = nps_capture__catch_signals(&set);
 	if (c->signals < 0)
 		return -errno;
-	err = begin(c);
+	err = capture_begin(c);
 	if (err == -EINTR)
 		nps_warn("nothing was recorded: a signal ended npuscope before recording began");
 	if (err)
@@ -293,5 +293,5 @@ void nps_capture__free(struct nps_capture *c)
 	cJSON_Delete(c->saved);
 	if (!c->shared.hung) /* else a thread may still use it */
 		nps_log_budget__free(&c->logs);
-	nps_session__close(&c->session);
+	nps_session_writer__close(&c->session);
 }

@@ -16,8 +16,8 @@
 #include "deadline.h"
 #include "device_facts.h"
 #include "device_launcher.h"
-#include "driver_ask.h"
-#include "kernel_side.h"
+#include "driver_query.h"
+#include "bpf_loader.h"
 #include "log_budget.h"
 #include "operators.h"
 #include "privilege.h"
@@ -39,7 +39,7 @@ struct nps_refused;
  */
 struct nps_shared {
 	struct nps_capability cap; /* calls: what this kernel and this process can do */
-	struct nps_kernel_side *kernel; /* calls */
+	struct nps_bpf_loader *kernel; /* calls */
 	const struct nps_capability *kernel_cap; /* calls: as it was when programs were loaded */
 	struct nps_operators operators; /* calls */
 	struct nps_probes *probes; /* calls */
@@ -47,7 +47,7 @@ struct nps_shared {
 	/* costs: what one occurrence costs; its child process is no part of the job */
 	struct nps_cost_source costs;
 	struct nps_device_launcher *launcher; /* queries: NULL: the driver's libraries cannot be loaded */
-	struct nps_driver_ask *ask; /* queries: queue of queries to the driver */
+	struct nps_driver_query *query; /* queries: queue of queries to the driver */
 	struct nps_device_facts facts; /* facts: of the devices that tasks are submitted to */
 	struct nps_device_sampler *devices; /* devices: NULL: none are sampled */
 	enum nps_privilege privilege; /* driver: what the main thread keeps until RESTORE */
@@ -59,7 +59,7 @@ struct nps_capture {
 	const struct nps_source_ops *const *rows; /* NULL: nps_source_rows */
 	struct nps_source sources[NPS_SOURCES_MAX]; /* by row */
 	struct nps_shared shared;
-	struct nps_session session;
+	struct nps_session_writer session;
 	struct nps_log_budget logs;
 	struct nps_process *processes; /* newest first */
 	struct nps_process *by_pid[NPS_PID_SLOTS]; /* the same by pid (job_processes.h) */
@@ -71,7 +71,8 @@ struct nps_capture {
 	uint64_t retried; /* CLOCK_MONOTONIC ns: when they were tried last */
 	size_t n_unread; /* processes known only from BPF events, without a read of /proc */
 	uint64_t unread_left_out; /* further ones that are not listed */
-	struct nps_process *next_look; /* where the round over idle processes continues; NULL: at the first */
+	struct nps_process
+		*next_polled; /* where the round over idle processes continues; NULL: at the first */
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */
 	bool marker_found;

@@ -56,7 +56,7 @@ static void drain_one(struct nps_capture *c, struct nps_process *p)
 void nps_agents__retire(struct nps_capture *c, struct nps_process *p)
 {
 	drain_one(c, p);
-	c->degraded |= nps_agent_client__say(p->agent, true);
+	c->degraded |= nps_agent_client__report_errors(p->agent, true);
 	nps_agent_client__retire(&p->agent, &p->former);
 }
 
@@ -136,14 +136,14 @@ void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(stru
 	}
 }
 
-uint64_t nps_agents__told(struct nps_capture *c)
+uint64_t nps_agents__reported(struct nps_capture *c)
 {
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		if (nps_agent_client__uses(p->agent, d) &&
 		    nps_device_facts__believes(&c->shared.facts, p->uid, d, nps_process__foreign(p)))
-			told |= 1ULL << d;
-	return told;
+			reported |= 1ULL << d;
+	return reported;
 }

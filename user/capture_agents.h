@@ -36,6 +36,6 @@ void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(stru
 uint64_t nps_agents__lost(const struct nps_process *p);
 
 /* Devices whose task log helpers read, as bits; in a container the numbers are its own. */
-uint64_t nps_agents__told(struct nps_capture *c);
+uint64_t nps_agents__reported(struct nps_capture *c);
 
 #endif

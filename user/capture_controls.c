@@ -16,7 +16,7 @@ static void know_infos(struct nps_question *q, void *ctx)
 				nps_channel_files__know(p->files, &i->info[d]);
 }
 
-void nps_controls__ask(struct nps_capture *c)
+void nps_controls__query(struct nps_capture *c)
 {
 	uint64_t devices = 0;
 	struct nps_device_infos *infos;
@@ -30,7 +30,7 @@ void nps_controls__ask(struct nps_capture *c)
 	}
 	infos = devices ? nps_device_infos__new(pid, devices, know_infos, c) : NULL;
 	if (infos)
-		nps_driver_ask__post(c->shared.ask, &infos->q);
+		nps_driver_query__post(c->shared.query, &infos->q);
 }
 
 void nps_controls__write(struct nps_capture *c)
@@ -42,6 +42,6 @@ void nps_controls__write(struct nps_capture *c)
 
 		nps_channel_files__finish(p->files);
 		if (err == -ENOMEM) /* other write errors are recorded in the session */
-			nps_session__failed(&c->session, nps_channel_files__dir(p->files), err);
+			nps_session_writer__failed(&c->session, nps_channel_files__dir(p->files), err);
 	}
 }

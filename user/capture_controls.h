@@ -9,7 +9,7 @@
  * Queries the driver about its devices, which only it can describe. Devices of containers, which are
  * numbered differently there, are not queried.
  */
-void nps_controls__ask(struct nps_capture *c);
+void nps_controls__query(struct nps_capture *c);
 
 /* Writes the control files from what is known, and ends the logs. */
 void nps_controls__write(struct nps_capture *c);

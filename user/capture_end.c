@@ -41,14 +41,14 @@ void nps_capture__finish(struct nps_capture *c)
 {
 	for (enum nps_end_stage stage = NPS_END_STOP; stage < NPS_END_LAST; stage++)
 		nps_sources__end(c, stage);
-	c->complete = !nps_session__error(&c->session);
+	c->complete = !nps_session_writer__error(&c->session);
 	nps_capture__save(c, false);
 	nps_sources__end(c, NPS_END_LAST);
 	if (nps_capture__dropped(c))
 		c->degraded = true;
 	nps_session_end__sync(&c->session);
-	c->complete = !nps_session__error(&c->session);
-	nps_session__release_reserve(&c->session);
+	c->complete = !nps_session_writer__error(&c->session);
+	nps_session_writer__release_reserve(&c->session);
 	nps_capture__save(c, true);
 }
 
@@ -62,7 +62,7 @@ void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole)
 		return;
 	cJSON_AddNumberToObject(stacks, "unwound", (double)n);
 	cJSON_AddNumberToObject(stacks, "whole", (double)whole);
-	err = nps_session__write_json(&c->session, c->saved, true);
+	err = nps_session_writer__write_json(&c->session, c->saved, true);
 	if (err)
 		nps_warn("cannot write into session.json how many stacks are whole: %s", strerror(-err));
 }
@@ -83,5 +83,5 @@ void nps_capture__discard(struct nps_capture *c)
 {
 	nps_deadline__init(&c->patience, NPS_END_WAIT_NS);
 	nps_sources__end(c, NPS_END_CANCEL);
-	nps_session__discard(&c->session);
+	nps_session_writer__discard(&c->session);
 }

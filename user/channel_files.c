@@ -19,7 +19,7 @@
 #define STREAM_BYTES (16U << 10) /* used by a stream in addition to its records: slice, mark, control files */
 
 /* CANN's name of a channel's file, and the length of its records: a common multiple if chips differ. */
-static const struct kind {
+static const struct channel_kind {
 	uint32_t channel;
 	uint32_t record;
 	const char *file;
@@ -30,7 +30,7 @@ static const struct kind {
 };
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
 
-struct stream {
+struct channel_stream {
 	struct nps_prof_file file;
 	bool begun;
 	uint64_t written; /* sequence number of the last write, among all of the process */
@@ -42,8 +42,8 @@ struct stream {
 	char rest[MAX_RECORD];
 };
 
-struct device {
-	struct stream *streams[N_KINDS];
+struct channel_device {
+	struct channel_stream *streams[N_KINDS];
 	bool has_breaks; /* their file exists */
 	struct nps_prof_sync sync; /* of the shortest read of its clock */
 	uint64_t width;
@@ -54,15 +54,15 @@ struct device {
 };
 
 struct nps_channel_files {
-	struct nps_session *s;
+	struct nps_session_writer *s;
 	struct nps_prof_control control; /* name "": no data yet */
 	enum nps_aic_metric metric; /* of counters by task */
 	struct nps_log_account account;
 	uint64_t bytes, writes, breaks;
-	struct device *devices[NPS_DEVICE_MAX]; /* NULL: no data */
+	struct channel_device *devices[NPS_DEVICE_MAX]; /* NULL: no data */
 };
 
-struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
+struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session_writer *s,
 						 struct nps_log_budget *budget)
 {
 	struct nps_channel_files *f = calloc(1, sizeof(*f));
@@ -80,10 +80,10 @@ struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *
 	return f;
 }
 
-static struct device *device_of(struct nps_channel_files *f, uint32_t device)
+static struct channel_device *device_of(struct nps_channel_files *f, uint32_t device)
 {
 	if (!f->devices[device])
-		f->devices[device] = calloc(1, sizeof(struct device));
+		f->devices[device] = calloc(1, sizeof(struct channel_device));
 	return f->devices[device];
 }
 
@@ -94,7 +94,7 @@ void nps_channel_files__count(struct nps_channel_files *f, enum nps_aic_metric m
 
 void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info)
 {
-	struct device *d = info->id < NPS_DEVICE_MAX ? device_of(f, info->id) : NULL;
+	struct channel_device *d = info->id < NPS_DEVICE_MAX ? device_of(f, info->id) : NULL;
 
 	if (!d)
 		return;
@@ -122,7 +122,7 @@ static int write_control_of(struct nps_channel_files *f, const struct nps_device
 
 static int write_device_control(struct nps_channel_files *f, uint32_t device)
 {
-	const struct device *d = f->devices[device];
+	const struct channel_device *d = f->devices[device];
 	struct nps_device_info info = { .id = device, .platform = NPS_PLATFORM_UNKNOWN };
 
 	if (d->known)
@@ -136,7 +136,7 @@ static int write_device_control(struct nps_channel_files *f, uint32_t device)
 void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *c)
 {
 	uint64_t width = c->raw_after - c->raw_before;
-	struct device *d = c->device < NPS_DEVICE_MAX ? device_of(f, c->device) : NULL;
+	struct channel_device *d = c->device < NPS_DEVICE_MAX ? device_of(f, c->device) : NULL;
 	bool first;
 
 	if (!d || c->raw_after < c->raw_before || (d->sync.host_raw && width >= d->width))
@@ -204,13 +204,13 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 /* Makes room for another open slice. */
 static void close_oldest(struct nps_channel_files *f)
 {
-	struct stream *oldest = NULL;
+	struct channel_stream *oldest = NULL;
 	size_t n_open = 0;
 	int err;
 
 	for (uint32_t i = 0; i < NPS_DEVICE_MAX; i++)
 		for (size_t k = 0; f->devices[i] && k < N_KINDS; k++) {
-			struct stream *st = f->devices[i]->streams[k];
+			struct channel_stream *st = f->devices[i]->streams[k];
 
 			if (!st || !nps_prof_file__is_open(&st->file))
 				continue;
@@ -225,7 +225,8 @@ static void close_oldest(struct nps_channel_files *f)
 	oldest->error = oldest->error ? oldest->error : err;
 }
 
-static int write_records(struct nps_channel_files *f, struct stream *st, const void *data, uint32_t len)
+static int write_records(struct nps_channel_files *f, struct channel_stream *st, const void *data,
+			 uint32_t len)
 {
 	if (!nps_prof_file__is_open(&st->file))
 		close_oldest(f);
@@ -234,10 +235,10 @@ static int write_records(struct nps_channel_files *f, struct stream *st, const v
 	return nps_prof_file__write(&st->file, f->s, data, len);
 }
 
-static void finish_device(struct nps_channel_files *f, struct device *d)
+static void finish_device(struct nps_channel_files *f, struct channel_device *d)
 {
 	for (size_t k = 0; k < N_KINDS; k++) {
-		struct stream *st = d->streams[k];
+		struct channel_stream *st = d->streams[k];
 
 		if (!st)
 			continue;
@@ -273,8 +274,8 @@ void nps_channel_files__free(struct nps_channel_files *f)
 static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind, uint64_t lost)
 {
 	static const char *const readers[] = { "agent", "profiler" };
-	struct device *d = f->devices[device];
-	const struct stream *st = d->streams[kind];
+	struct channel_device *d = f->devices[device];
+	const struct channel_stream *st = d->streams[kind];
 	char text[160];
 	int fd, err;
 
@@ -282,7 +283,8 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 		return nps_log_account__end(&f->account, "breaks");
 	/* Few streams have any, so the descriptor is not kept open. */
 	snprintf(text, sizeof(text), "%s/device_%u/data/npuscope.breaks", f->control.name, device);
-	fd = d->has_breaks ? nps_session__append_file(f->s, text) : nps_session__open_file(f->s, text);
+	fd = d->has_breaks ? nps_session_writer__append_file(f->s, text)
+			   : nps_session_writer__open_file(f->s, text);
 	if (fd < 0)
 		return fd;
 	d->has_breaks = true;
@@ -292,24 +294,24 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 	if (close(fd) && !err)
 		err = -errno;
 	if (err)
-		nps_session__failed(f->s, "npuscope.breaks", err);
-	nps_session__add_bytes(f->s, strlen(text));
+		nps_session_writer__failed(f->s, "npuscope.breaks", err);
+	nps_session_writer__add_bytes(f->s, strlen(text));
 	return err ? err : nps_log_account__add_bytes(&f->account, strlen(text));
 }
 
 /* The driver splits records anywhere; only whole ones are written to disk. */
-static int put_records(struct nps_channel_files *f, struct stream *st, uint32_t record, const char *data,
-		       uint32_t len)
+static int put_records(struct nps_channel_files *f, struct channel_stream *st, uint32_t record,
+		       const char *data, uint32_t len)
 {
-	uint32_t take, whole;
+	uint32_t count, whole;
 	int err;
 
 	if (st->held) {
-		take = record - st->held < len ? record - st->held : len;
-		memcpy(st->rest + st->held, data, take);
-		st->held += take;
-		data += take;
-		len -= take;
+		count = record - st->held < len ? record - st->held : len;
+		memcpy(st->rest + st->held, data, count);
+		st->held += count;
+		data += count;
+		len -= count;
 		if (st->held < record)
 			return 0;
 		st->held = 0;
@@ -326,10 +328,10 @@ static int put_records(struct nps_channel_files *f, struct stream *st, uint32_t 
 	return 0;
 }
 
-static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, struct stream **out)
+static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, struct channel_stream **out)
 {
-	struct device *d = device_of(f, device);
-	struct stream *st;
+	struct channel_device *d = device_of(f, device);
+	struct channel_stream *st;
 	int err;
 
 	*out = d ? d->streams[kind] : NULL;
@@ -354,7 +356,7 @@ static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, 
  * Advances ST to the position of new bytes. *MISSING: bytes that are
  * missing before them, including those of torn records.
  */
-static int go_to(struct stream *st, const struct nps_channel_at *at, uint64_t *missing)
+static int go_to(struct channel_stream *st, const struct nps_channel_at *at, uint64_t *missing)
 {
 	bool same = st->begun && st->reader == at->reader && st->epoch == at->epoch;
 
@@ -377,7 +379,7 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 {
 	uint32_t skip = 0, record;
 	uint64_t missing = 0;
-	struct stream *st = NULL;
+	struct channel_stream *st = NULL;
 	size_t kind = 0;
 	int err;
 

@@ -33,7 +33,7 @@ struct nps_channel_at {
 /*
  * Creates nothing on disk before the first byte. BUDGET is not owned, and must outlive it. NULL: no memory.
  */
-struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
+struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session_writer *s,
 						 struct nps_log_budget *budget);
 
 /*

@@ -13,7 +13,7 @@
 #include "estimate.h"
 #include "inject.h"
 #include "own_file.h"
-#include "probe_place.h"
+#include "probe_address.h"
 #include "probe_rows.h"
 
 /* Prints what attaching needs: descriptors and, if each probe is a perf event of its own, time. */
@@ -81,7 +81,7 @@ int nps_cmd_doctor(int argc, char **argv)
 	if (!nps_doctor_args__parse(&a, argc, argv, &status))
 		return status;
 	if (a.target)
-		return nps_probe_place__print(a.target, stdout) ? NPS_FAILED : NPS_OK;
+		return nps_probe_address__print(a.target, stdout) ? NPS_FAILED : NPS_OK;
 	if (a.probes) {
 		nps_probe_rows__print(stdout);
 		return NPS_OK;

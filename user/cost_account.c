@@ -66,10 +66,10 @@ static double saves(enum nps_shed what, const double lately[NPS_COST_KINDS])
 }
 
 /* Skips a stage for now, not for good: the job may do something else later. */
-static int choose(const struct nps_account *a, double all, const bool can[NPS_SHED_STAGES])
+static int stage_choose(const struct nps_account *a, double all, const bool can[NPS_SHED_STAGES])
 {
 	for (int what = 0; what < NPS_SHED_STAGES; what++)
-		if (can[what] && !(a->given_up >> what & 1) && saves(what, a->lately) > WORTH * all)
+		if (can[what] && !(a->dropped >> what & 1) && saves(what, a->lately) > WORTH * all)
 			return what;
 	return -1;
 }
@@ -86,9 +86,9 @@ int nps_account__judge(struct nps_account *a, uint64_t cpu_ns, double limit, con
 		return -1;
 	*percent = 100 * all / (double)used;
 	if (limit > 0 && *percent > limit)
-		what = choose(a, all, can);
+		what = stage_choose(a, all, can);
 	if (what >= 0)
-		a->given_up |= 1U << what;
+		a->dropped |= 1U << what;
 	a->cpu_seen = cpu_ns;
 	memset(a->lately, 0, sizeof(a->lately));
 	memcpy(a->judged, a->seen, sizeof(a->judged));

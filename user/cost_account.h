@@ -39,7 +39,7 @@ struct nps_account {
 	double lately[NPS_COST_KINDS]; /* ns since the last interval that was long enough for a decision */
 	uint64_t judged[NPS_COST_KINDS]; /* `seen` at the end of that interval */
 	uint64_t cpu_seen; /* CPU time of the job at the end of that interval, ns */
-	unsigned int given_up; /* 1 << enum nps_shed */
+	unsigned int dropped; /* 1 << enum nps_shed */
 };
 
 /* Adds occurrences from their running totals; COST: ns of one occurrence; not positive: free. */

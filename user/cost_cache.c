@@ -44,7 +44,7 @@ static void find_in(const char *text, const char *name, char *value, size_t size
 	}
 }
 
-static int read_text(const char *path, char *text, size_t size)
+static int cache_read_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
@@ -65,7 +65,7 @@ static int read_processor(char *out, size_t size)
 	static const char *const names[] = { "model name",  "microcode", "CPU implementer",
 					     "CPU variant", "CPU part",	 "CPU revision" };
 	char text[4096], value[96];
-	int err = read_text("/proc/cpuinfo", text, sizeof(text));
+	int err = cache_read_text("/proc/cpuinfo", text, sizeof(text));
 	size_t at = 0;
 
 	*out = '\0';
@@ -86,7 +86,7 @@ int nps_cost_key__fill(const struct nps_capability *cap, struct nps_cost_key *ke
 
 	if (uname(&u) || stat("/proc/self/exe", &exe))
 		return -errno;
-	err = read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	err = cache_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	if (!err)
 		err = read_processor(processor, sizeof(processor));
 	if (err)
@@ -149,7 +149,7 @@ static int open_directory(const struct nps_cost_cache *cache, bool make)
 /* --- the contents --- */
 
 /* Parses "NAME 12345\n", in thousandths of ns, or "NAME -\n": unknown. Returns the next line, or NULL. */
-static const char *parse_line(const char *at, const char *name, double *ns)
+static const char *cache_parse_line(const char *at, const char *name, double *ns)
 {
 	size_t len = strlen(name);
 	uint64_t ps = 0;
@@ -184,14 +184,14 @@ static int parse(const char *text, size_t size, const struct nps_cost_key *key, 
 		return -ESTALE;
 	at = text + len;
 	for (size_t i = 0; at && i < NPS_COST_MEMBERS; i++)
-		at = parse_line(at, nps_cost__name(i), nps_cost__member(&found, i));
+		at = cache_parse_line(at, nps_cost__name(i), nps_cost__member(&found, i));
 	if (!at || *at || !nps_cost__is_valid(&found))
 		return -EBADMSG;
 	*cost = found;
 	return 0;
 }
 
-static int read_file(int fd, uid_t owner, char text[MOST_BYTES + 1], size_t *size)
+static int cache_read_file(int fd, uid_t owner, char text[MOST_BYTES + 1], size_t *size)
 {
 	ssize_t n = 0;
 
@@ -221,7 +221,7 @@ int nps_cost_cache__read(const struct nps_cost_cache *cache, const struct nps_co
 	fd = openat(dir, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	err = fd >= 0 ? 0 : errno == ELOOP ? -EPERM : -errno;
 	if (!err)
-		err = read_file(fd, cache->owner, text, &size);
+		err = cache_read_file(fd, cache->owner, text, &size);
 	if (!err)
 		err = parse(text, size, key, cost);
 	if (fd >= 0)

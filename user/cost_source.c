@@ -66,7 +66,7 @@ static void measure(const struct nps_capability *cap, int parent)
 	_exit(send(parent, &cost, sizeof(cost), MSG_NOSIGNAL) == sizeof(cost) ? 0 : 1);
 }
 
-static void child(const struct nps_capability *cap, pid_t parent, int socket)
+static void measure_child(const struct nps_capability *cap, pid_t parent, int socket)
 {
 	sigset_t ours;
 
@@ -101,7 +101,7 @@ static int start_child(struct nps_cost_source *s, const struct nps_capability *c
 	}
 	if (pid == 0) {
 		close(ends[0]);
-		child(cap, parent, ends[1]);
+		measure_child(cap, parent, ends[1]);
 	}
 	close(ends[1]);
 	s->socket = ends[0];
@@ -165,7 +165,7 @@ static void receive(struct nps_cost_source *s, int flags)
 	s->basis = NPS_COST_MEASURED;
 }
 
-bool nps_cost_source__look(struct nps_cost_source *s)
+bool nps_cost_source__poll(struct nps_cost_source *s)
 {
 	if (s->socket < 0)
 		return false;

@@ -33,7 +33,7 @@ void nps_cost_source__open(struct nps_cost_source *s, const struct nps_capabilit
 void nps_cost_source__start(struct nps_cost_source *s);
 
 /* Reads the child's result. True: *S has changed, to measured or failed. Does not block. */
-bool nps_cost_source__look(struct nps_cost_source *s);
+bool nps_cost_source__poll(struct nps_cost_source *s);
 
 /* Waits up to a minute until costs are measured or the child has failed. */
 void nps_cost_source__wait(struct nps_cost_source *s);

@@ -10,20 +10,20 @@ void nps_deadline__init(struct nps_deadline *d, uint64_t ns)
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 
 	*d = (struct nps_deadline){
-		.left = ns, .looked = now, .end = now + 3 * ns, .cpu = nps_now(CLOCK_THREAD_CPUTIME_ID)
+		.left = ns, .checked = now, .end = now + 3 * ns, .cpu = nps_now(CLOCK_THREAD_CPUTIME_ID)
 	};
 }
 
 uint64_t nps_deadline__left(struct nps_deadline *d)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC), cpu = nps_now(CLOCK_THREAD_CPUTIME_ID);
-	uint64_t elapsed = now - d->looked, ran = cpu - d->cpu;
+	uint64_t elapsed = now - d->checked, ran = cpu - d->cpu;
 
 	if (elapsed > NPS_DEADLINE_TURN_NS)
 		elapsed = NPS_DEADLINE_TURN_NS;
 	if (elapsed < ran)
 		elapsed = ran;
-	d->looked = now;
+	d->checked = now;
 	d->cpu = cpu;
 	d->left -= elapsed < d->left ? elapsed : d->left;
 	if (now >= d->end)

@@ -13,7 +13,7 @@
 
 struct nps_deadline {
 	uint64_t left; /* ns */
-	uint64_t looked, end; /* CLOCK_MONOTONIC ns: of the last call, and of the limit */
+	uint64_t checked, end; /* CLOCK_MONOTONIC ns: of the last call, and of the limit */
 	uint64_t cpu; /* CPU time of the thread at the last call, ns */
 };
 

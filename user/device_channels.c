@@ -80,7 +80,7 @@ static unsigned int l2_hz(const struct nps_device_opts *o, const struct nps_devi
 
 /* --- start parameters -------------------------------------------------------------------------------- */
 
-static size_t put(void *data, const uint32_t *words, size_t n)
+static size_t config_put(void *data, const uint32_t *words, size_t n)
 {
 	memcpy(data, words, n * sizeof(*words));
 	return n * sizeof(*words);
@@ -93,7 +93,7 @@ static size_t bandwidth(const struct nps_device_opts *o, const struct nps_device
 
 	(void)o;
 	(void)d;
-	return put(data, words, 5);
+	return config_put(data, words, 5);
 }
 
 static size_t llc(const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t period,
@@ -102,7 +102,7 @@ static size_t llc(const struct nps_device_opts *o, const struct nps_device_info 
 	const uint32_t words[] = { period, o->llc == 'w' };
 
 	(void)d;
-	return put(data, words, 2);
+	return config_put(data, words, 2);
 }
 
 static size_t memory_of_device(const struct nps_device_opts *o, const struct nps_device_info *d,
@@ -112,7 +112,7 @@ static size_t memory_of_device(const struct nps_device_opts *o, const struct nps
 
 	(void)o;
 	(void)d;
-	return put(data, words, 4);
+	return config_put(data, words, 4);
 }
 
 static size_t power(const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t period,
@@ -122,7 +122,7 @@ static size_t power(const struct nps_device_opts *o, const struct nps_device_inf
 
 	(void)o;
 	(void)d;
-	return put(data, words, 2);
+	return config_put(data, words, 2);
 }
 
 static size_t qos(const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t period,
@@ -156,7 +156,7 @@ static size_t soc(const struct nps_device_opts *o, const struct nps_device_info 
 	const uint32_t words[] = { by_memory, memory, by_memory, memory, by_links, links, by_links,
 				   links,     ON,     period,	 OFF,	 period,   OFF,	  period };
 
-	return put(data, words, 14);
+	return config_put(data, words, 14);
 }
 
 static size_t cores(const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t period,
@@ -194,7 +194,7 @@ static size_t old_cores(const struct nps_device_opts *o, const struct nps_device
 	words[4] = (uint32_t)nps_aic_metrics__events(o->metric, d->platform, 0, events);
 	for (int i = 0; i < 8; i++)
 		words[FIRST_EVENT + i] = events[i];
-	return put(data, words, 14);
+	return config_put(data, words, 14);
 }
 
 /* Events from which hit rates are computed, by chip (the vendor's own choice). */
@@ -219,7 +219,7 @@ static size_t l2(const struct nps_device_opts *o, const struct nps_device_info *
 	(void)period;
 	for (int i = 0; i < 8; i++)
 		words[1 + i] = events[i];
-	return put(data, words, 9);
+	return config_put(data, words, 9);
 }
 
 /* --- the table --------------------------------------------------------------------------------------- */
@@ -391,13 +391,13 @@ int nps_channel__start(const struct nps_channel *ch, const struct nps_device_lib
 
 /* --- sample.json ------------------------------------------------------------------------------------- */
 
-static void say(cJSON *j, const char *key, const char *value)
+static void json_add_text(cJSON *j, const char *key, const char *value)
 {
 	if (!cJSON_HasObjectItem(j, key))
 		cJSON_AddStringToObject(j, key, value);
 }
 
-static void say_period(cJSON *j, const char *key, unsigned int hz)
+static void add_period(cJSON *j, const char *key, unsigned int hz)
 {
 	if (!cJSON_HasObjectItem(j, key))
 		cJSON_AddNumberToObject(j, key, period_of(hz));
@@ -410,37 +410,37 @@ void nps_channel__describe(const struct nps_channel *ch, const struct nps_device
 	size_t n = 8;
 
 	if (ch->hz == memory_hz) {
-		say(j, "hardware_mem", "on");
-		say_period(j, "hardware_mem_sampling_interval", o->memory_hz);
+		json_add_text(j, "hardware_mem", "on");
+		add_period(j, "hardware_mem_sampling_interval", o->memory_hz);
 	}
 	if (ch->params == llc)
-		say(j, "llc_profiling", o->llc == 'w' ? "write" : "read");
+		json_add_text(j, "llc_profiling", o->llc == 'w' ? "write" : "read");
 	if (ch->id == 1)
-		say(j, "hbm_profiling_events", "read,write");
+		json_add_text(j, "hbm_profiling_events", "read,write");
 	if (ch->id == 7)
-		say(j, "ddr_profiling_events", "read,write");
+		json_add_text(j, "ddr_profiling_events", "read,write");
 	if (ch->params == qos || ch->params == soc)
-		say(j, "qosEvents", "OTHERS");
+		json_add_text(j, "qosEvents", "OTHERS");
 	if (ch->hz == io_hz) {
-		say(j, "io_profiling", "on");
-		say_period(j, "io_sampling_interval", o->io_hz);
+		json_add_text(j, "io_profiling", "on");
+		add_period(j, "io_sampling_interval", o->io_hz);
 	}
 	if (ch->hz == links_hz || (ch->params == soc && o->links)) {
-		say(j, "interconnection_profiling", "on");
-		say_period(j, "interconnection_sampling_interval", o->links_hz);
+		json_add_text(j, "interconnection_profiling", "on");
+		add_period(j, "interconnection_sampling_interval", o->links_hz);
 	}
 	if (ch->params == cores || ch->params == old_cores)
 		nps_aic_metrics__describe(o->metric, d->platform, period_of(o->aic_hz), j);
 	if (ch->params == l2) {
 		nps_aic_metrics__text(l2_events(d), n, text, sizeof(text));
-		say(j, "l2CacheTaskProfiling", "on");
-		say(j, "l2CacheTaskProfilingEvents", text);
+		json_add_text(j, "l2CacheTaskProfiling", "on");
+		json_add_text(j, "l2CacheTaskProfilingEvents", text);
 	}
 }
 
 /* --- records ----------------------------------------------------------------------------------------- */
 
-static uint64_t load(const uint8_t *p, unsigned int width)
+static uint64_t record_load(const uint8_t *p, unsigned int width)
 {
 	uint64_t v = 0;
 
@@ -451,17 +451,17 @@ static uint64_t load(const uint8_t *p, unsigned int width)
 
 bool nps_channel__sane(const struct nps_channel_format *f, const uint8_t *record)
 {
-	if (f->stars && load(record + 2, 2) != STARS_MAGIC)
+	if (f->stars && record_load(record + 2, 2) != STARS_MAGIC)
 		return false;
 	for (size_t i = 0; i < sizeof(f->fields) / sizeof(*f->fields) && f->fields[i].width; i++)
-		if (load(record + f->fields[i].offset, f->fields[i].width) > f->fields[i].most)
+		if (record_load(record + f->fields[i].offset, f->fields[i].width) > f->fields[i].most)
 			return false;
 	return true;
 }
 
 uint64_t nps_channel__time(const struct nps_channel_format *f, const uint8_t *record)
 {
-	return f->time == NO_TIME ? 0 : load(record + f->time, 8);
+	return f->time == NO_TIME ? 0 : record_load(record + f->time, 8);
 }
 
 /* Are the records at the front of DATA plausible in this format, with times that never decrease? */
@@ -493,6 +493,6 @@ int nps_channel__version(const struct nps_channel *ch, const struct nps_device_i
 		return -1;
 	/* Memory of the device: at the offset of the first version's time the second has zeros. */
 	if (ch->id == 131)
-		return !load(data, 4) && !load(data + two->size, 4) && load(data + 8, 8);
+		return !record_load(data, 4) && !record_load(data + two->size, 4) && record_load(data + 8, 8);
 	return !fits(one, data, len) && fits(two, data, len);
 }

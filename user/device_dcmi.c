@@ -21,14 +21,14 @@ enum {
 };
 
 /* The value, of 32 bits, of a function of the device. False: it has none. */
-static bool value_of(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
+static bool value_of(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit,
 		     enum nps_worker_op op, int kind, int64_t *value)
 {
-	return !nps_device_lib__dcmi_value(lib, op, place->card, place->device, kind, value) &&
+	return !nps_device_lib__dcmi_value(lib, op, unit->card, unit->device, kind, value) &&
 	       *value >= INT32_MIN && *value <= UINT32_MAX;
 }
 
-int nps_dcmi__find(const struct nps_device_lib *lib, uint32_t device, struct nps_dcmi_place *place)
+int nps_dcmi__find(const struct nps_device_lib *lib, uint32_t device, struct nps_dcmi_unit *unit)
 {
 	int cards[MOST_CARDS];
 	size_t got = 0;
@@ -45,75 +45,75 @@ int nps_dcmi__find(const struct nps_device_lib *lib, uint32_t device, struct nps
 		for (int d = 0; d < devices && d < MOST_CARDS; d++)
 			if (!nps_device_lib__dcmi_value(lib, NPS_WORKER_LOGIC_ID, cards[c], d, 0, &logic) &&
 			    logic == device) {
-				*place = (struct nps_dcmi_place){ cards[c], d };
+				*unit = (struct nps_dcmi_unit){ cards[c], d };
 				return 0;
 			}
 	}
 	return -ENODEV;
 }
 
-static uint32_t rate(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, int type)
+static uint32_t rate(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit, int type)
 {
 	int64_t percent;
 
-	if (!value_of(lib, place, NPS_WORKER_RATE, type, &percent) || percent < 0 || percent > 100)
+	if (!value_of(lib, unit, NPS_WORKER_RATE, type, &percent) || percent < 0 || percent > 100)
 		return NPS_NPU_UNKNOWN;
 	return (uint32_t)percent;
 }
 
-void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, bool profiled,
+void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit, bool profiled,
 		     struct nps_npu_usage *usage)
 {
 	struct nps_dcmi_hbm hbm = { 0 };
 	int64_t value;
 	size_t got;
 
-	usage->ai_core = profiled ? NPS_NPU_UNKNOWN : rate(lib, place, RATE_AI_CORE);
-	usage->vector = profiled ? NPS_NPU_UNKNOWN : rate(lib, place, RATE_VECTOR);
-	usage->ai_cpu = rate(lib, place, RATE_AI_CPU);
-	usage->ctrl_cpu = rate(lib, place, RATE_CTRL_CPU);
-	usage->memory = rate(lib, place, RATE_HBM);
+	usage->ai_core = profiled ? NPS_NPU_UNKNOWN : rate(lib, unit, RATE_AI_CORE);
+	usage->vector = profiled ? NPS_NPU_UNKNOWN : rate(lib, unit, RATE_VECTOR);
+	usage->ai_cpu = rate(lib, unit, RATE_AI_CPU);
+	usage->ctrl_cpu = rate(lib, unit, RATE_CTRL_CPU);
+	usage->memory = rate(lib, unit, RATE_HBM);
 	if (usage->memory == NPS_NPU_UNKNOWN)
-		usage->memory = rate(lib, place, RATE_MEMORY);
-	usage->bandwidth = rate(lib, place, RATE_BANDWIDTH);
-	usage->hbm_bandwidth = rate(lib, place, RATE_HBM_BANDWIDTH);
+		usage->memory = rate(lib, unit, RATE_MEMORY);
+	usage->bandwidth = rate(lib, unit, RATE_BANDWIDTH);
+	usage->hbm_bandwidth = rate(lib, unit, RATE_HBM_BANDWIDTH);
 	usage->hbm_total = usage->hbm_used = 0;
 	usage->hbm_temperature = usage->temperature = INT32_MAX;
 	usage->power = usage->health = NPS_NPU_UNKNOWN;
-	if (!nps_device_lib__dcmi_data(lib, NPS_WORKER_HBM, place->card, place->device, &hbm, sizeof(hbm),
+	if (!nps_device_lib__dcmi_data(lib, NPS_WORKER_HBM, unit->card, unit->device, &hbm, sizeof(hbm),
 				       &got) &&
 	    got == sizeof(hbm)) {
 		usage->hbm_total = hbm.size_mb << 20;
 		usage->hbm_used = hbm.usage_mb << 20;
 		usage->hbm_temperature = hbm.temperature;
 	}
-	if (value_of(lib, place, NPS_WORKER_TEMPERATURE, 0, &value))
+	if (value_of(lib, unit, NPS_WORKER_TEMPERATURE, 0, &value))
 		usage->temperature = (int32_t)value;
-	if (value_of(lib, place, NPS_WORKER_POWER, 0, &value) && value >= 0)
+	if (value_of(lib, unit, NPS_WORKER_POWER, 0, &value) && value >= 0)
 		usage->power = (uint32_t)value;
-	if (value_of(lib, place, NPS_WORKER_HEALTH, 0, &value))
+	if (value_of(lib, unit, NPS_WORKER_HEALTH, 0, &value))
 		usage->health = (uint32_t)value;
 }
 
 /* Processes of the device. Returns their number; negative: unknown. */
-static int list_processes(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
-			  struct nps_dcmi_process found[NPS_DCMI_PROCESSES])
+static int unit_list_processes(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit,
+			       struct nps_dcmi_process found[NPS_DCMI_PROCESSES])
 {
 	size_t got;
 
 	/* In a container they have other pids than ours. */
 	if (!nps_device_lib__is_hosts(lib) ||
-	    nps_device_lib__dcmi_data(lib, NPS_WORKER_PROCESSES, place->card, place->device, found,
+	    nps_device_lib__dcmi_data(lib, NPS_WORKER_PROCESSES, unit->card, unit->device, found,
 				      NPS_DCMI_PROCESSES * sizeof(*found), &got))
 		return -1;
 	return (int)(got / sizeof(*found));
 }
 
-size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
+size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit,
 			   struct nps_npu_process list[NPS_DCMI_PROCESSES])
 {
 	struct nps_dcmi_process found[NPS_DCMI_PROCESSES] = { 0 };
-	int n = list_processes(lib, place, found);
+	int n = unit_list_processes(lib, unit, found);
 	size_t kept = 0;
 
 	for (int i = 0; i < n; i++)
@@ -123,11 +123,11 @@ size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dc
 	return kept;
 }
 
-bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, pid_t pid,
+bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit, pid_t pid,
 		     bool *holds)
 {
 	struct nps_dcmi_process found[NPS_DCMI_PROCESSES] = { 0 };
-	int n = list_processes(lib, place, found);
+	int n = unit_list_processes(lib, unit, found);
 
 	*holds = false;
 	if (n < 0 || n >= NPS_DCMI_PROCESSES)
@@ -137,7 +137,7 @@ bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 	return true;
 }
 
-int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, uint64_t raw,
+int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_unit *unit, uint64_t raw,
 		     char line[NPS_DCMI_LINE])
 {
 	/*
@@ -149,7 +149,7 @@ int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 	size_t got;
 	int err, len;
 
-	err = nps_device_lib__dcmi_data(lib, NPS_WORKER_PACKETS, place->card, place->device, &p, sizeof(p),
+	err = nps_device_lib__dcmi_data(lib, NPS_WORKER_PACKETS, unit->card, unit->device, &p, sizeof(p),
 					&got);
 	if (err)
 		return err == NPS_WORKER_NO_FUNCTION ? NO_FUNCTION : err;

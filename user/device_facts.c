@@ -83,7 +83,7 @@ static uid_t teller(const struct question *q, const struct nps_device_lib *lib, 
 	return owner ? owner : q->uid[d];
 }
 
-static void ask(struct nps_question *q, struct nps_driver *driver)
+static void facts_query(struct nps_question *q, struct nps_driver *driver)
 {
 	struct question *own = (struct question *)q;
 
@@ -119,12 +119,12 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 	}
 }
 
-static void answer(struct nps_question *q, void *ctx)
+static void facts_answer(struct nps_question *q, void *ctx)
 {
 	const struct question *own = (const struct question *)q;
 	struct nps_device_facts *f = ctx;
 
-	f->asking = false;
+	f->querying = false;
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->known >> d; d++) {
 		bool foreign = own->foreign >> d & 1, of_job = own->of_job >> d & 1;
 
@@ -147,37 +147,37 @@ static void answer(struct nps_question *q, void *ctx)
 		snprintf(f->why, sizeof(f->why), "%s", own->why);
 }
 
-void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *to, uint64_t told)
+void nps_device_facts__query(struct nps_device_facts *f, struct nps_driver_query *to, uint64_t reported)
 {
-	uint64_t open = f->wanted & ~f->known & ~told;
-	struct question *q = open && !f->asking ? calloc(1, sizeof(*q)) : NULL;
+	uint64_t open = f->wanted & ~f->known & ~reported;
+	struct question *q = open && !f->querying ? calloc(1, sizeof(*q)) : NULL;
 
 	if (!q)
 		return;
 	q->q.ctx = f;
-	q->q.ask = ask;
-	q->q.answer = answer;
+	q->q.query = facts_query;
+	q->q.answer = facts_answer;
 	q->open = open;
 	q->foreign = f->foreign;
 	memcpy(q->pid, f->pid, sizeof(q->pid));
 	memcpy(q->uid, f->uid, sizeof(q->uid));
-	f->asking = true;
-	nps_driver_ask__post(to, &q->q);
+	f->querying = true;
+	nps_driver_query__post(to, &q->q);
 }
 
-void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told)
+void nps_device_facts__report(const struct nps_device_facts *f, uint64_t reported)
 {
-	uint64_t open = f->wanted & ~f->known & ~told;
+	uint64_t open = f->wanted & ~f->known & ~reported;
 
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && open >> d; d++)
 		if (open >> d & 1)
 			nps_warn("device %u: its chip is not known: %s: ids and kinds of its tasks are taken "
 				 "for "
 				 "those of a 910B",
-				 d, f->asking ? "the driver does not answer" : f->why);
+				 d, f->querying ? "the driver does not answer" : f->why);
 }
 
-static void ask_infos(struct nps_question *q, struct nps_driver *driver)
+static void query_infos(struct nps_question *q, struct nps_driver *driver)
 {
 	struct nps_device_infos *i = (struct nps_device_infos *)q;
 
@@ -196,7 +196,7 @@ struct nps_device_infos *nps_device_infos__new(pid_t pid, uint64_t wanted,
 
 	if (!i)
 		return NULL;
-	i->q = (struct nps_question){ .ctx = ctx, .ask = ask_infos, .answer = answered };
+	i->q = (struct nps_question){ .ctx = ctx, .query = query_infos, .answer = answered };
 	i->pid = pid;
 	i->wanted = wanted;
 	return i;

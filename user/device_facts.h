@@ -7,7 +7,7 @@
 #define NPS_DEVICE_FACTS_H
 
 #include "device_info.h"
-#include "driver_ask.h"
+#include "driver_query.h"
 
 #include <cjson/cJSON.h>
 
@@ -20,7 +20,7 @@ struct nps_device_facts {
 	uint64_t wanted, known, foreign, of_job;
 	pid_t pid[NPS_DEVICE_MAX]; /* the last one that submitted to it, of those that count for it */
 	uid_t uid[NPS_DEVICE_MAX]; /* owner of those processes; several users', or unknown: (uid_t)-1 */
-	bool asking; /* a query is at the driver */
+	bool querying; /* a query is at the driver */
 	char why[320];
 	struct nps_device_info info[NPS_DEVICE_MAX];
 };
@@ -44,10 +44,10 @@ bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uin
  * argument: another source describes them. A container's device, whose number is not the driver's, is known
  * if all devices of the host have the same chip. F must outlive the queue of queries.
  */
-void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *ask, uint64_t told);
+void nps_device_facts__query(struct nps_device_facts *f, struct nps_driver_query *query, uint64_t reported);
 
 /* Warns of devices that could not be queried, with the same exception. */
-void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told);
+void nps_device_facts__report(const struct nps_device_facts *f, uint64_t reported);
 
 /* A query of the driver about some of the host's devices. */
 struct nps_device_infos {

@@ -23,7 +23,7 @@ enum {
 	INFO_DEVICE_OSC = 25
 };
 
-static uint32_t ask(const struct nps_device_lib *lib, uint32_t id, int module, int info, int64_t most)
+static uint32_t info_query(const struct nps_device_lib *lib, uint32_t id, int module, int info, int64_t most)
 {
 	int64_t value = 0;
 
@@ -121,21 +121,22 @@ int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct 
 	int64_t version = 0, api = 0;
 
 	*info = (struct nps_device_info){ .id = id, .platform = NPS_PLATFORM_UNKNOWN };
-	info->counter_khz = ask(lib, id, MODULE_SYSTEM, INFO_DEVICE_OSC, 10000000);
+	info->counter_khz = info_query(lib, id, MODULE_SYSTEM, INFO_DEVICE_OSC, 10000000);
 	if (!info->counter_khz && nps_device_lib__info(lib, id, MODULE_SYSTEM, INFO_VERSION, &version, NULL))
 		return -ENODEV;
-	info->host_khz = ask(lib, id, MODULE_SYSTEM, INFO_HOST_OSC, 10000000);
-	info->aic_mhz = ask(lib, id, MODULE_AICORE, INFO_FREQUENCY, 100000);
-	info->aiv_mhz = ask(lib, id, MODULE_VECTOR, INFO_FREQUENCY, 100000);
-	info->aic_cores = ask(lib, id, MODULE_AICORE, INFO_CORE_NUM, 1024);
-	info->aiv_cores = ask(lib, id, MODULE_VECTOR, INFO_CORE_NUM, 1024);
-	info->ai_cpus = ask(lib, id, MODULE_AICPU, INFO_CORE_NUM, 1024);
-	info->ctrl_cpus = ask(lib, id, MODULE_CCPU, INFO_CORE_NUM, 1024);
-	info->ai_cpu_mask = ask(lib, id, MODULE_AICPU, INFO_OCCUPY, UINT32_MAX);
+	info->host_khz = info_query(lib, id, MODULE_SYSTEM, INFO_HOST_OSC, 10000000);
+	info->aic_mhz = info_query(lib, id, MODULE_AICORE, INFO_FREQUENCY, 100000);
+	info->aiv_mhz = info_query(lib, id, MODULE_VECTOR, INFO_FREQUENCY, 100000);
+	info->aic_cores = info_query(lib, id, MODULE_AICORE, INFO_CORE_NUM, 1024);
+	info->aiv_cores = info_query(lib, id, MODULE_VECTOR, INFO_CORE_NUM, 1024);
+	info->ai_cpus = info_query(lib, id, MODULE_AICPU, INFO_CORE_NUM, 1024);
+	info->ctrl_cpus = info_query(lib, id, MODULE_CCPU, INFO_CORE_NUM, 1024);
+	info->ai_cpu_mask = info_query(lib, id, MODULE_AICPU, INFO_OCCUPY, UINT32_MAX);
 	name_chip(lib, id, info);
 	info->platform = nps_platform_of(info->chip);
 	if (info->platform == NPS_PLATFORM_UNKNOWN)
-		info->platform = platform_of_version(ask(lib, id, MODULE_SYSTEM, INFO_VERSION, UINT32_MAX));
+		info->platform =
+			platform_of_version(info_query(lib, id, MODULE_SYSTEM, INFO_VERSION, UINT32_MAX));
 	if (info->platform == NPS_PLATFORM_UNKNOWN)
 		info->platform = platform_of_list(lib, id);
 	if (!nps_device_lib__api_version(lib, &api) && api > 0)
@@ -145,10 +146,11 @@ int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct 
 
 void nps_device_info__complain(const struct nps_device_info *info)
 {
-	static atomic_uint_fast64_t told;
+	static atomic_uint_fast64_t reported;
 	uint64_t bit = 1ULL << (info->id % NPS_DEVICE_MAX);
 
-	if (nps_generation_of(info->platform) != NPS_GENERATION_UNKNOWN || atomic_fetch_or(&told, bit) & bit)
+	if (nps_generation_of(info->platform) != NPS_GENERATION_UNKNOWN ||
+	    atomic_fetch_or(&reported, bit) & bit)
 		return;
 	nps_warn("device %u: its chip (%s, number %u) is unknown to npuscope: counters of its cores are not "
 		 "recorded, and ids and kinds of its tasks may be wrong: is there a newer npuscope?",

@@ -19,7 +19,7 @@
 #include "own_file.h"
 
 #define END_MS 1000
-#define LOOK_US 100000
+#define POLL_US 100000
 #define ANSWER_S 10 /* longer than the launcher needs for any request */
 
 struct nps_device_launcher {
@@ -132,7 +132,7 @@ static int exchange(struct nps_device_launcher *l, struct nps_launch_request *r,
 	return err;
 }
 
-static int open_process(pid_t pid)
+static int process_open_dir(pid_t pid)
 {
 	char path[32];
 
@@ -145,7 +145,7 @@ int nps_device_launcher__worker(struct nps_device_launcher *l, struct nps_launch
 {
 	struct nps_device_worker *w = calloc(1, sizeof(*w));
 	struct nps_launch_reply reply = { 0 };
-	int sock[2] = { -1, -1 }, proc = open_process(pid), err = 0;
+	int sock[2] = { -1, -1 }, proc = process_open_dir(pid), err = 0;
 
 	r->op = NPS_LAUNCH_START;
 	if (!w)
@@ -198,14 +198,14 @@ int nps_device_worker__connect(struct nps_device_worker *w)
 			    .msg_control = control.space,
 			    .msg_controllen = sizeof(control.space) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	const struct timeval look = { .tv_usec = LOOK_US };
+	const struct timeval interval = { .tv_usec = POLL_US };
 	int sock[2], err = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock))
 		return -errno;
 	/* Timeouts, so that a waiting thread regularly checks whether the worker still exists. */
-	setsockopt(sock[0], SOL_SOCKET, SO_RCVTIMEO, &look, sizeof(look));
-	setsockopt(sock[0], SOL_SOCKET, SO_SNDTIMEO, &look, sizeof(look));
+	setsockopt(sock[0], SOL_SOCKET, SO_RCVTIMEO, &interval, sizeof(interval));
+	setsockopt(sock[0], SOL_SOCKET, SO_SNDTIMEO, &interval, sizeof(interval));
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));

@@ -98,7 +98,7 @@ static int exchange_with_worker(const struct nps_device_lib *lib, enum nps_worke
 	bool answered, makes_sense;
 
 	if (lib->fds[library] < 0)
-		return NPS_DEVICE_LIB_GONE;
+		return NPS_DEVICE_LIB_EXITED;
 	answered = worker_transfer(lib, library, true, (void *)r, sizeof(*r)) &&
 		   worker_transfer(lib, library, true, (void *)payload, r->size) &&
 		   worker_transfer(lib, library, false, reply, sizeof(*reply));
@@ -107,7 +107,7 @@ static int exchange_with_worker(const struct nps_device_lib *lib, enum nps_worke
 		return 0;
 	shutdown(lib->fds[library], SHUT_RDWR); /* so that no later call reads the rest of this answer */
 	worker_lost(lib, library, !makes_sense);
-	return NPS_DEVICE_LIB_GONE;
+	return NPS_DEVICE_LIB_EXITED;
 }
 
 static int lib_call(const struct nps_device_lib *lib, enum nps_worker_library library,
@@ -122,7 +122,7 @@ static int lib_call(const struct nps_device_lib *lib, enum nps_worker_library li
 	err = (lib->exchange ? lib->exchange : exchange_with_worker)(lib, library, r, payload, reply, data);
 	if (err)
 		*reply = (struct nps_worker_reply){ 0 }; /* no part of it is used */
-	else if (reply->code == NPS_DEVICE_LIB_GONE)
+	else if (reply->code == NPS_DEVICE_LIB_EXITED)
 		err = -EIO; /* a code that only this file may return */
 	return err ? err : reply->code;
 }
@@ -153,7 +153,7 @@ int nps_device_lib__load(const struct nps_device_lib *lib, enum nps_worker_libra
 	memset(text, 0, NPS_WORKER_TEXT);
 	code = lib_call(lib, library, &r, NULL, &reply, text);
 	text[NPS_WORKER_TEXT - 1] = '\0';
-	if (code == NPS_DEVICE_LIB_GONE)
+	if (code == NPS_DEVICE_LIB_EXITED)
 		snprintf(text, NPS_WORKER_TEXT, "the process that loads it %s",
 			 lib->workers[library] && lib->workers[library]->how[0] ? lib->workers[library]->how
 										: "has ended");

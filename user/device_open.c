@@ -33,13 +33,13 @@ static const char *const dcmi_dirs[] = { "/usr/local/dcmi",
 
 /* --- contents of a request for a worker ----------------------------------------------------------------- */
 
-struct request {
+struct open_request {
 	struct nps_launch_request r;
 	size_t used; /* bytes of r.paths */
 };
 
 /* False: there is no room. */
-static bool request_add_path(struct request *q, const char *path, size_t len)
+static bool request_add_path(struct open_request *q, const char *path, size_t len)
 {
 	if (len + 1 > sizeof(q->r.paths) - q->used)
 		return false;
@@ -50,8 +50,8 @@ static bool request_add_path(struct request *q, const char *path, size_t len)
 }
 
 /* Calls EACH for the directories in /etc/ld.so.conf.d, which the dynamic linker searches. */
-static void for_each_configured(void (*each)(struct request *q, const char *dir, size_t len, void *arg),
-				struct request *q, void *arg)
+static void for_each_configured(void (*each)(struct open_request *q, const char *dir, size_t len, void *arg),
+				struct open_request *q, void *arg)
 {
 	glob_t found;
 	char line[PATH_MAX];
@@ -74,8 +74,8 @@ static void for_each_configured(void (*each)(struct request *q, const char *dir,
  * ... for all directories of this host that may contain a library: the user's choice first, then the
  * driver's own, DIRS.
  */
-static void for_each_host_dir(void (*each)(struct request *q, const char *dir, size_t len, void *arg),
-			      struct request *q, const char *const *dirs, void *arg)
+static void for_each_host_dir(void (*each)(struct open_request *q, const char *dir, size_t len, void *arg),
+			      struct open_request *q, const char *const *dirs, void *arg)
 {
 	const char *path = getenv("LD_LIBRARY_PATH");
 
@@ -88,15 +88,15 @@ static void for_each_host_dir(void (*each)(struct request *q, const char *dir, s
 	for_each_configured(each, q, arg);
 }
 
-struct file {
+struct library_file {
 	const char *name;
 	uint32_t *n;
 };
 
 /* Adds DIR/NAME, if it is accessible: for the host's libraries. */
-static void request_add_file(struct request *q, const char *dir, size_t len, void *arg)
+static void request_add_file(struct open_request *q, const char *dir, size_t len, void *arg)
 {
-	const struct file *file = arg;
+	const struct library_file *file = arg;
 	char path[PATH_MAX];
 
 	if (!len || dir[0] != '/' ||
@@ -106,19 +106,19 @@ static void request_add_file(struct request *q, const char *dir, size_t len, voi
 		(*file->n)++;
 }
 
-static void request_add_dir(struct request *q, const char *dir, size_t len)
+static void request_add_dir(struct open_request *q, const char *dir, size_t len)
 {
 	if (len && dir[0] == '/' && request_add_path(q, dir, len))
 		q->r.n_dirs++;
 }
 
-static void request_add_search_dir(struct request *q, const char *dir, size_t len, void *arg)
+static void request_add_search_dir(struct open_request *q, const char *dir, size_t len, void *arg)
 {
 	(void)arg;
 	request_add_dir(q, dir, len);
 }
 
-static void request_fill_host(struct request *q, bool with_hal)
+static void request_fill_host(struct open_request *q, bool with_hal)
 {
 	struct nps_device_user user;
 
@@ -127,14 +127,14 @@ static void request_fill_host(struct request *q, bool with_hal)
 		nps_debug("/dev/%s can be opened by root alone: the driver's library, which is not run as "
 			  "root, cannot",
 			  user.root_alone);
-	*q = (struct request){ .r = { .from = NPS_LAUNCH_HOST,
-				      .uid = user.uid,
-				      .gid = user.gid,
-				      .n_groups = (uint32_t)user.n_groups } };
+	*q = (struct open_request){ .r = { .from = NPS_LAUNCH_HOST,
+					   .uid = user.uid,
+					   .gid = user.gid,
+					   .n_groups = (uint32_t)user.n_groups } };
 	memcpy(q->r.groups, user.groups, user.n_groups * sizeof(*user.groups));
 	if (with_hal)
-		for_each_host_dir(request_add_file, q, hal_dirs, &(struct file){ HAL, &q->r.n_hal });
-	for_each_host_dir(request_add_file, q, dcmi_dirs, &(struct file){ DCMI, &q->r.n_dcmi });
+		for_each_host_dir(request_add_file, q, hal_dirs, &(struct library_file){ HAL, &q->r.n_hal });
+	for_each_host_dir(request_add_file, q, dcmi_dirs, &(struct library_file){ DCMI, &q->r.n_dcmi });
 	for_each_host_dir(request_add_search_dir, q, dcmi_dirs, NULL);
 }
 
@@ -175,13 +175,13 @@ static size_t dir_len(const char *path)
 }
 
 /* Adds libdcmi.so in the directory of HAL, or in others of its installation, as it may not be mapped yet. */
-static void request_add_beside(struct request *q, const char *hal)
+static void request_add_beside(struct open_request *q, const char *hal)
 {
-	static const char *const places[] = { "", "../", "../common/", "../../../../dcmi/", "../../dcmi/" };
+	static const char *const paths[] = { "", "../", "../common/", "../../../../dcmi/", "../../dcmi/" };
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if (snprintf(path, sizeof(path), "%.*s/%s%s", (int)dir_len(hal), hal, places[i], DCMI) <
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (snprintf(path, sizeof(path), "%.*s/%s%s", (int)dir_len(hal), hal, paths[i], DCMI) <
 			    (int)sizeof(path) &&
 		    request_add_path(q, path, strlen(path)))
 			q->r.n_dcmi++;
@@ -191,7 +191,7 @@ static void request_add_beside(struct request *q, const char *hal)
  * Adds the directories of all mapped libraries, in which the
  * dependencies are; that of the library to open comes first.
  */
-static void request_add_job_dirs(struct request *q, const struct nps_maps *maps, const char *first)
+static void request_add_job_dirs(struct open_request *q, const struct nps_maps *maps, const char *first)
 {
 	size_t begin = q->used;
 
@@ -209,14 +209,14 @@ static void request_add_job_dirs(struct request *q, const struct nps_maps *maps,
 }
 
 /* Fills the request from the mappings of a process. False: it has no such library. */
-static bool request_fill_job(struct request *q, pid_t pid, bool with_hal)
+static bool request_fill_job(struct open_request *q, pid_t pid, bool with_hal)
 {
 	const char *hal, *dcmi, *sudo = getenv("SUDO_UID");
 	struct nps_budget budget;
 	struct nps_maps maps;
 
-	*q = (struct request){ .r = { .from = NPS_LAUNCH_JOB,
-				      .also_trusted = sudo ? (uint32_t)strtoul(sudo, NULL, 10) : 0 } };
+	*q = (struct open_request){ .r = { .from = NPS_LAUNCH_JOB,
+					   .also_trusted = sudo ? (uint32_t)strtoul(sudo, NULL, 10) : 0 } };
 	nps_budget__init(&budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, 0);
 	nps_budget__begin_once(&budget);
 	if (nps_maps__read(pid, &budget, &maps))
@@ -307,7 +307,7 @@ static void set_worker(struct nps_device_lib *lib, enum nps_worker_library libra
  * Starts a worker for Q in the namespaces of process PID, 0: of the host, and opens LIBRARY in it. 0,
  * -ENOENT, -ELIBACC with WHY.
  */
-static int open_in_worker(struct nps_device_lib *lib, enum nps_worker_library library, struct request *q,
+static int open_in_worker(struct nps_device_lib *lib, enum nps_worker_library library, struct open_request *q,
 			  pid_t pid, char *why, size_t why_size)
 {
 	struct nps_device_numbers numbers = numbers_in(pid);
@@ -344,7 +344,7 @@ static int open_in_worker(struct nps_device_lib *lib, enum nps_worker_library li
 
 int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size)
 {
-	struct request *q = malloc(sizeof(*q));
+	struct open_request *q = malloc(sizeof(*q));
 	int err = -ENOENT;
 
 	snprintf(why, why_size, HAL " is not found");
@@ -387,7 +387,7 @@ static int open_dcmi_beside(struct nps_device_lib *lib, char why[NPS_WORKER_TEXT
 
 int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n)
 {
-	struct request *q = malloc(sizeof(*q));
+	struct open_request *q = malloc(sizeof(*q));
 	int err = -ENOENT;
 	char why[NPS_WORKER_TEXT] = "";
 

@@ -27,10 +27,10 @@ struct nps_device_sampler {
 	bool reaped[NPS_DEVICE_MAX]; /* a hanging thread has returned and ended */
 	uint64_t tried; /* bit d: a start of device d was tried */
 	uint64_t released; /* bit d; devices that are started later begin released */
-	struct nps_driver_ask *ask;
+	struct nps_driver_query *query;
 	enum { OPENING, READY, FAILED } state; /* of the libraries */
-	bool looking; /* a query of who uses which device is in progress */
-	bool looked; /* one was answered */
+	bool querying; /* a query of who uses which device is in progress */
+	bool known_once; /* one was answered */
 	bool ended; /* nothing is started any more */
 	struct note {
 		pid_t pid;
@@ -45,7 +45,7 @@ struct nps_device_sampler {
 	bool foreigners[MOST_PIDS];
 	size_t n_pids;
 	bool foreign; /* a process numbers devices differently, so their use is queried */
-	bool error_told;
+	bool error_reported;
 	uint64_t worker_cpu_ns; /* of the processes that called the driver, until the devices were stopped */
 };
 
@@ -65,7 +65,7 @@ struct opening {
 };
 
 /* Query of the processes that have memory on devices. */
-struct look {
+struct users {
 	struct nps_question q;
 	bool cut; /* the capture ended before all were queried */
 	size_t n;
@@ -76,7 +76,7 @@ struct look {
 	} devices[NPS_DEVICE_MAX];
 };
 
-static void ask_opening(struct nps_question *q, struct nps_driver *d)
+static void query_opening(struct nps_question *q, struct nps_driver *d)
 {
 	struct opening *o = (struct opening *)q;
 
@@ -93,22 +93,22 @@ static void ask_opening(struct nps_question *q, struct nps_driver *d)
 	o->n_ids = nps_driver__devices(d, o->ids);
 }
 
-static void ask_look(struct nps_question *q, struct nps_driver *d)
+static void query_users(struct nps_question *q, struct nps_driver *d)
 {
-	struct look *look = (struct look *)q;
+	struct users *users = (struct users *)q;
 
-	for (size_t i = 0; i < look->n; i++) {
-		const struct nps_dcmi_place *place;
+	for (size_t i = 0; i < users->n; i++) {
+		const struct nps_dcmi_unit *unit;
 
-		look->cut = atomic_load(&d->ending);
-		if (look->cut)
+		users->cut = atomic_load(&d->ending);
+		if (users->cut)
 			return;
-		place = nps_driver__place(d, look->devices[i].id);
-		look->devices[i].n = place ? nps_dcmi__processes(&d->lib, place, look->devices[i].list) : 0;
+		unit = nps_driver__unit(d, users->devices[i].id);
+		users->devices[i].n = unit ? nps_dcmi__processes(&d->lib, unit, users->devices[i].list) : 0;
 	}
 }
 
-static bool known(const struct nps_device_sampler *s, uint32_t device)
+static bool device_is_known(const struct nps_device_sampler *s, uint32_t device)
 {
 	for (size_t i = 0; i < s->n_ids; i++)
 		if (s->ids[i] == device)
@@ -123,7 +123,7 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 	if (device >= NPS_DEVICE_MAX || s->ended || s->tried >> device & 1)
 		return;
 	s->tried |= 1ULL << device;
-	if (!known(s, device)) {
+	if (!device_is_known(s, device)) {
 		nps_warn("device %u is not sampled: the driver does not list it: npu-smi info -l lists "
 			 "devices",
 			 device);
@@ -136,7 +136,7 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 		nps_device_thread__release(s->threads[device], true);
 }
 
-static void say_unplaced(const struct nps_device_sampler *s, pid_t pid)
+static void report_unresolved(const struct nps_device_sampler *s, pid_t pid)
 {
 	if (s->state == READY && !s->lib.has[NPS_WORKER_DCMI] &&
 	    !nps_device_lib__numbers_for(&s->lib, pid, true))
@@ -160,9 +160,9 @@ static void start_chosen(struct nps_device_sampler *s)
 }
 
 /* The libraries are open. 0; -errno: the reason has been printed. */
-static int opened(struct nps_device_sampler *s, const struct opening *o)
+static int sampler_opened(struct nps_device_sampler *s, const struct opening *o)
 {
-	struct nps_session *session = s->common.session;
+	struct nps_session_writer *session = s->common.session;
 
 	if (!o->found) {
 		nps_warn("devices are not sampled: %s: is the driver installed where root alone can write?",
@@ -178,7 +178,7 @@ static int opened(struct nps_device_sampler *s, const struct opening *o)
 	}
 	memcpy(s->ids, o->ids, sizeof(s->ids));
 	s->n_ids = o->n_ids;
-	return session->device.fd < 0 ? nps_session__open_device(session) : 0;
+	return session->device.fd < 0 ? nps_session_writer__open_device(session) : 0;
 }
 
 static void answer_opening(struct nps_question *q, void *ctx)
@@ -187,20 +187,20 @@ static void answer_opening(struct nps_question *q, void *ctx)
 
 	if (s->ended)
 		return;
-	s->state = opened(s, (struct opening *)q) ? FAILED : READY;
+	s->state = sampler_opened(s, (struct opening *)q) ? FAILED : READY;
 	if (s->state == FAILED)
 		return;
 	for (size_t k = 0; k < s->n_pids; k++)
 		if (s->foreigners[k])
-			say_unplaced(s, s->pids[k]);
+			report_unresolved(s, s->pids[k]);
 	start_chosen(s);
 	nps_debug("devices are sampled through %s%s%s", s->lib.paths[NPS_WORKER_HAL],
 		  s->lib.has[NPS_WORKER_DCMI] ? " and " : "",
 		  s->lib.has[NPS_WORKER_DCMI] ? s->lib.paths[NPS_WORKER_DCMI] : "");
 }
 
-int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids,
+int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session_writer *session,
+			      struct nps_log_budget *logs, struct nps_driver_query *query, const pid_t *pids,
 			      size_t n, uint64_t counted, struct nps_device_sampler **out)
 {
 	struct nps_device_sampler *s = calloc(1, sizeof(*s));
@@ -212,16 +212,16 @@ int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_ses
 		return -ENOMEM;
 	}
 	s->opts = *opts;
-	s->ask = ask;
+	s->query = query;
 	s->common = (struct nps_device_common){
 		.lib = &s->lib, .opts = &s->opts, .session = session, .logs = logs
 	};
 	atomic_init(&s->common.counted, counted);
 	pthread_mutex_init(&s->common.lock, NULL);
-	o->q = (struct nps_question){ .ctx = s, .ask = ask_opening, .answer = answer_opening };
+	o->q = (struct nps_question){ .ctx = s, .query = query_opening, .answer = answer_opening };
 	o->n_pids = n < LIB_PIDS ? n : LIB_PIDS;
 	memcpy(o->pids, pids, o->n_pids * sizeof(*pids));
-	nps_driver_ask__post(ask, &o->q);
+	nps_driver_query__post(query, &o->q);
 	*out = s;
 	return 0;
 }
@@ -233,7 +233,7 @@ bool nps_device_sampler__failed(const struct nps_device_sampler *s)
 
 static void start_of_job(struct nps_device_sampler *s, uint32_t device)
 {
-	if (!s->opts.all && !s->opts.listed && known(s, device))
+	if (!s->opts.all && !s->opts.listed && device_is_known(s, device))
 		start_device(s, device);
 }
 
@@ -265,7 +265,7 @@ void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool f
 	s->pids[s->n_pids++] = pid;
 	s->foreign |= foreign;
 	if (foreign)
-		say_unplaced(s, pid);
+		report_unresolved(s, pid);
 }
 
 void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices)
@@ -297,34 +297,35 @@ static void note_users(struct nps_device_sampler *s, uint32_t device, const stru
 		start_of_job(s, device);
 }
 
-static void answer_look(struct nps_question *q, void *ctx)
+static void answer_users(struct nps_question *q, void *ctx)
 {
-	const struct look *look = (const struct look *)q;
+	const struct users *users = (const struct users *)q;
 	struct nps_device_sampler *s = ctx;
 
-	s->looking = look->cut;
-	s->looked |= !look->cut;
-	for (size_t i = 0; i < look->n; i++)
-		note_users(s, look->devices[i].id, look->devices[i].list, look->devices[i].n);
+	s->querying = users->cut;
+	s->known_once |= !users->cut;
+	for (size_t i = 0; i < users->n; i++)
+		note_users(s, users->devices[i].id, users->devices[i].list, users->devices[i].n);
 }
 
-void nps_device_sampler__look(struct nps_device_sampler *s)
+void nps_device_sampler__poll(struct nps_device_sampler *s)
 {
 	bool job = s && !s->opts.all && !s->opts.listed;
-	struct look *look = s && s->lib.has[NPS_WORKER_DCMI] && !s->looking ? calloc(1, sizeof(*look)) : NULL;
+	struct users *users = s && s->lib.has[NPS_WORKER_DCMI] && !s->querying ? calloc(1, sizeof(*users))
+									       : NULL;
 
-	if (!look)
+	if (!users)
 		return;
 	for (size_t i = 0; i < s->n_ids; i++)
 		if (s->ids[i] < NPS_DEVICE_MAX && (s->foreign || (job && !(s->tried >> s->ids[i] & 1))))
-			look->devices[look->n++].id = s->ids[i];
-	if (!look->n) {
-		free(look);
+			users->devices[users->n++].id = s->ids[i];
+	if (!users->n) {
+		free(users);
 		return;
 	}
-	look->q = (struct nps_question){ .ctx = s, .ask = ask_look, .answer = answer_look };
-	s->looking = true;
-	nps_driver_ask__post(s->ask, &look->q);
+	users->q = (struct nps_question){ .ctx = s, .query = query_users, .answer = answer_users };
+	s->querying = true;
+	nps_driver_query__post(s->query, &users->q);
 }
 
 /* DEVICE NPS_DEVICE_MAX: all devices, else that one. */
@@ -461,8 +462,8 @@ void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_
 		sum->cpu_ns += c.cpu_ns;
 		sum->open += c.open;
 		sum->refused += c.refused;
-		if (err && !s->error_told) {
-			s->error_told = true;
+		if (err && !s->error_reported) {
+			s->error_reported = true;
 			nps_warn("device %u: cannot write what was sampled: %s: %s",
 				 nps_device_thread__device(t), strerror(-err), nps_session_end__advice(err));
 		}
@@ -485,7 +486,7 @@ size_t nps_device_sampler__devices(const struct nps_device_sampler *s)
 
 bool nps_device_sampler__waits(const struct nps_device_sampler *s)
 {
-	return s && (s->state == OPENING || (s->looking && !s->looked));
+	return s && (s->state == OPENING || (s->querying && !s->known_once));
 }
 
 bool nps_device_sampler__lost_driver(const struct nps_device_sampler *s)

@@ -9,7 +9,7 @@
 #include "device_info.h"
 #include "device_options.h"
 #include "device_thread.h"
-#include "driver_ask.h"
+#include "driver_query.h"
 
 #include <stdio.h>
 
@@ -21,8 +21,8 @@ struct nps_device_sampler;
  * -ENOMEM. OPTS, SESSION and the sampler must outlive the queue. LOGS limits the channels, and must outlive
  * the sampler. COUNTED: as in nps_device_sampler__counted().
  */
-int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids,
+int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session_writer *session,
+			      struct nps_log_budget *logs, struct nps_driver_query *query, const pid_t *pids,
 			      size_t n, uint64_t counted, struct nps_device_sampler **out);
 
 /* True if the driver is missing or unusable: the reason has been printed. */
@@ -51,7 +51,7 @@ uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t p
 void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices);
 
 /* Call once a second: queries on which devices the job's processes have memory. */
-void nps_device_sampler__look(struct nps_device_sampler *s);
+void nps_device_sampler__poll(struct nps_device_sampler *s);
 
 /* Releases the channels of DEVICE (NPS_DEVICE_MAX: of all) for the job's own profiler. Does not wait. */
 void nps_device_sampler__release(struct nps_device_sampler *s, uint32_t device);

@@ -32,7 +32,7 @@ enum { MODULE_SYSTEM = 0, INFO_SYS_COUNT = 13, INFO_MONOTONIC_RAW = 14 };
 /* --- clocks ------------------------------------------------------------------------------------------ */
 
 /* The shortest of a few reads. False: the driver has no such clock. */
-static bool read_clock(struct nps_device_thread *t, int info, struct nps_device_clock *best)
+static bool device_read_clock(struct nps_device_thread *t, int info, struct nps_device_clock *best)
 {
 	bool any = false;
 
@@ -58,9 +58,9 @@ void nps_device_segments__sample_clocks(struct nps_device_thread *t)
 {
 	struct nps_device_clock c;
 
-	if (read_clock(t, INFO_SYS_COUNT, &c))
+	if (device_read_clock(t, INFO_SYS_COUNT, &c))
 		nps_device_common__append(t->common, NPS_CHUNK_DEVICE_CLOCKS, &c, sizeof(c));
-	if (read_clock(t, INFO_MONOTONIC_RAW, &c))
+	if (device_read_clock(t, INFO_MONOTONIC_RAW, &c))
 		nps_device_common__append(t->common, NPS_CHUNK_DEVICE_RAWS, &c, sizeof(c));
 }
 
@@ -70,11 +70,11 @@ static struct nps_prof_sync synchronise(struct nps_device_thread *t)
 	struct nps_prof_sync sync = { .host_raw = nps_now(CLOCK_MONOTONIC_RAW) };
 	struct nps_device_clock count, raw;
 
-	if (!read_clock(t, INFO_SYS_COUNT, &count))
+	if (!device_read_clock(t, INFO_SYS_COUNT, &count))
 		return sync;
 	sync.host_raw = count.raw_before + (count.raw_after - count.raw_before) / 2;
 	sync.device_count = count.counter;
-	if (read_clock(t, INFO_MONOTONIC_RAW, &raw)) {
+	if (device_read_clock(t, INFO_MONOTONIC_RAW, &raw)) {
 		uint64_t at = raw.raw_before + (raw.raw_after - raw.raw_before) / 2;
 
 		sync.device_raw = raw.counter - (at - sync.host_raw); /* at the same time as the other */
@@ -153,7 +153,7 @@ static void report_code(struct nps_device_stream *s, unsigned int device, const 
 {
 	const char *what, *then;
 
-	if (code == NPS_DEVICE_LIB_GONE)
+	if (code == NPS_DEVICE_LIB_EXITED)
 		return;
 	for (int i = 0; i < NPS_STREAM_CODES; i++) {
 		if (s->codes[i] == code)
@@ -204,13 +204,13 @@ static bool any_due(const struct nps_device_thread *t)
 }
 
 /* No segment is left: channels that are closed now are not sampled any more. */
-static void give_up(struct nps_device_thread *t)
+static void thread_abandon(struct nps_device_thread *t)
 {
-	if (!t->gave_up)
+	if (!t->abandoned)
 		nps_warn("device %u: its channels were closed and started %d times: those that are closed "
 			 "are not sampled any more: check its health with npu-smi info",
 			 t->device, NPS_DEVICE_MOST_SEGMENTS);
-	t->gave_up = true;
+	t->abandoned = true;
 	for (size_t i = 0; i < t->n_streams; i++)
 		if (t->streams[i].state == NPS_STREAM_WAITS)
 			t->streams[i].state = NPS_STREAM_REFUSED;
@@ -232,7 +232,7 @@ void nps_device_segments__start_due(struct nps_device_thread *t)
 		nps_device_segments__free_one(g);
 	}
 	if (t->n_segments == NPS_DEVICE_MOST_SEGMENTS && any_due(t))
-		give_up(t);
+		thread_abandon(t);
 	atomic_store(&t->settled, true);
 }
 
@@ -261,7 +261,7 @@ static void stop_stream(struct nps_device_thread *t, struct nps_device_stream *s
 }
 
 /* A single read may fail; if reads keep failing, or the channel was stopped, it is started again. */
-static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int code)
+static void stream_failed(struct nps_device_thread *t, struct nps_device_stream *s, int code)
 {
 	int disk = 0;
 
@@ -299,29 +299,29 @@ void nps_device_segments__leave_shared(struct nps_device_thread *t)
 			 t->device);
 }
 
-static void say_rounds(const struct nps_device_thread *t, struct nps_device_stream *s)
+static void report_rounds(const struct nps_device_thread *t, struct nps_device_stream *s)
 {
-	if (s->rounds && !s->rounds_told)
+	if (s->rounds && !s->rounds_reported)
 		nps_warn("device %u: %s: it was not read for %.1f s, and the driver's ring was overwritten: "
 			 "about "
 			 "%" PRIu64 " records are lost: is the host overloaded?",
 			 t->device, s->ch->name, (double)s->unread / (double)SECOND, s->lost);
-	s->rounds_told = s->rounds;
+	s->rounds_reported = s->rounds;
 }
 
 /* Necessary because a job's driver library can make up any amount of data. */
-static void tell_limits(struct nps_device_thread *t)
+static void report_limits(struct nps_device_thread *t)
 {
-	if (t->account.slowed && !atomic_exchange(&t->slowed_told, true))
+	if (t->account.slowed && !atomic_exchange(&t->slowed_reported, true))
 		nps_warn("device %u: its channels bring more than npuscope reads of one device, half of "
 			 "--max-log-rate and a fifth of a CPU: what the driver cannot hold is lost",
 			 t->device);
-	if (t->account.end && !t->ended_told)
+	if (t->account.end && !t->ended_reported)
 		nps_warn("device %u: its channels are not sampled any more: they have %" PRIu64
 			 " MiB, as much "
 			 "as is left of --max-size for all others: a larger one allows more",
 			 t->device, t->account.used >> 20);
-	t->ended_told |= t->account.end != NULL;
+	t->ended_reported |= t->account.end != NULL;
 }
 
 static void end_streams(struct nps_device_thread *t)
@@ -348,16 +348,16 @@ void nps_device_segments__drain(struct nps_device_thread *t)
 						NPS_DEVICE_READ_BYTES, &disk);
 		nps_device_thread__disk_error(t, disk);
 		if (code) {
-			failed(t, s, code);
+			stream_failed(t, s, code);
 		} else {
 			s->failures = 0;
 			/* Not at its start, so that one that is lost again and again has long pauses. */
 			if (nps_now(CLOCK_MONOTONIC) - s->opened > LONGEST_PAUSE)
 				s->pause = 0;
 		}
-		say_rounds(t, s);
+		report_rounds(t, s);
 	}
-	tell_limits(t);
+	report_limits(t);
 	if (t->account.end)
 		end_streams(t);
 }

@@ -55,7 +55,7 @@ static int running_number(const uint8_t *record)
 }
 
 /* Did the device, or its output, skip samples before TIME? */
-static bool jumps(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t time)
+static bool time_jumps(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t time)
 {
 	uint64_t ns_per_unit = f->unit ? f->unit : s->tick_ns;
 
@@ -94,7 +94,7 @@ static uint64_t rounds(const struct nps_device_stream *s, const struct nps_chann
 }
 
 /* For records without times: the ring was overwritten if it was not read for longer than it holds. */
-static void look_at_pause(struct nps_device_stream *s, uint64_t pause, uint64_t now)
+static void check_pause(struct nps_device_stream *s, uint64_t pause, uint64_t now)
 {
 	const struct nps_channel_format *f = s->version < 0 ? NULL : &s->ch->formats[s->version];
 	uint64_t read = now - s->opened - pause, bytes = s->bytes - s->bytes_before, n;
@@ -112,7 +112,7 @@ static void note_read(struct nps_device_stream *s)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC), pause = now - s->read_at;
 
-	look_at_pause(s, pause, now);
+	check_pause(s, pause, now);
 	if (pause > s->away[0])
 		s->away[0] = pause;
 	s->read_at = now;
@@ -120,7 +120,7 @@ static void note_read(struct nps_device_stream *s)
 
 static void note_time(struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t time)
 {
-	if (jumps(s, f, time)) {
+	if (time_jumps(s, f, time)) {
 		uint64_t n = rounds(s, f, time - s->time);
 
 		s->gaps++;
@@ -136,7 +136,8 @@ static void note_time(struct nps_device_stream *s, const struct nps_channel_form
 }
 
 /* Detects what is missing before this record, by its sequence number and time. */
-static void look(struct nps_device_stream *s, const struct nps_channel_format *f, const uint8_t *record)
+static void record_check_gap(struct nps_device_stream *s, const struct nps_channel_format *f,
+			     const uint8_t *record)
 {
 	s->records++;
 	note_time(s, f, nps_channel__time(f, record));
@@ -187,9 +188,9 @@ static unsigned int good(const struct nps_device_stream *s, const struct nps_cha
 static size_t misplaced(const struct nps_device_stream *s, const struct nps_channel_format *f,
 			const uint8_t *data, size_t len)
 {
-	size_t look_at = len < 2UL * f->size ? f->size : 2UL * f->size;
+	size_t peek = len < 2UL * f->size ? f->size : 2UL * f->size;
 
-	if (good(s, f, data, look_at) == look_at / f->size)
+	if (good(s, f, data, peek) == peek / f->size)
 		return 0;
 	for (size_t skip = 1; skip < 2UL * f->size && skip < len; skip++)
 		if (good(s, f, data + skip, len - skip) == NPS_STREAM_UNSEEN)
@@ -201,8 +202,8 @@ static size_t misplaced(const struct nps_device_stream *s, const struct nps_chan
  * Processes whole records of DATA. Returns the number of bytes used; implausible ones are kept until more
  * arrive, unless these are the LAST. *err: -errno of a write.
  */
-static size_t take_records(struct nps_device_stream *s, struct nps_session *session, const uint8_t *data,
-			   size_t len, bool last, int *err)
+static size_t read_records(struct nps_device_stream *s, struct nps_session_writer *session,
+			   const uint8_t *data, size_t len, bool last, int *err)
 {
 	const struct nps_channel_format *f = &s->ch->formats[s->version];
 	size_t at = 0, from = 0;
@@ -210,7 +211,7 @@ static size_t take_records(struct nps_device_stream *s, struct nps_session *sess
 	while (!*err && len - at >= f->size) {
 		size_t skip;
 
-		if (!last && len - at < (size_t)NPS_STREAM_DOUBT * f->size &&
+		if (!last && len - at < (size_t)NPS_STREAM_HELD * f->size &&
 		    good(s, f, data + at, len - at) < 2)
 			break;
 		skip = misplaced(s, f, data + at, len - at);
@@ -224,7 +225,7 @@ static size_t take_records(struct nps_device_stream *s, struct nps_session *sess
 			from = at;
 			continue;
 		}
-		look(s, f, data + at);
+		record_check_gap(s, f, data + at);
 		at += f->size;
 	}
 	if (!*err && at > from)
@@ -233,8 +234,8 @@ static size_t take_records(struct nps_device_stream *s, struct nps_session *sess
 }
 
 /* Processes LEN bytes of BUF, which begins with kept ones, and keeps the rest. 0 or -errno of a write. */
-static int take(struct nps_device_stream *s, struct nps_device_info *d, struct nps_session *session,
-		const uint8_t *buf, size_t len, bool last)
+static int stream_decode(struct nps_device_stream *s, struct nps_device_info *d,
+			 struct nps_session_writer *session, const uint8_t *buf, size_t len, bool last)
 {
 	size_t used = 0;
 	int err = 0;
@@ -247,7 +248,7 @@ static int take(struct nps_device_stream *s, struct nps_device_info *d, struct n
 	if (s->version < 0 && (last || len > sizeof(s->rest)))
 		s->version = 0; /* unknown: the more common one */
 	if (s->version >= 0)
-		used = take_records(s, session, buf, len, last, &err);
+		used = read_records(s, session, buf, len, last, &err);
 	if (err)
 		return err;
 	if (len - used > sizeof(s->rest)) { /* impossible: no more is kept than fits */
@@ -275,8 +276,8 @@ static bool account(struct nps_device_stream *s, uint32_t bytes, uint64_t *begin
 }
 
 int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,
-			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
-			     int *disk)
+			     struct nps_device_info *d, struct nps_session_writer *session, char *buf,
+			     uint32_t size, int *disk)
 {
 	uint64_t all = 0, begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	int n = 0, err;
@@ -298,7 +299,7 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 		if (all > MOST_BYTES) /* more than its ring holds: the answers are invalid */
 			return -EPROTO;
 		memcpy(buf, s->rest, kept);
-		err = take(s, d, session, (const uint8_t *)buf, kept + (size_t)n, false);
+		err = stream_decode(s, d, session, (const uint8_t *)buf, kept + (size_t)n, false);
 		if (err && !*disk)
 			*disk = err;
 		if (!account(s, (uint32_t)n, &begin))
@@ -307,14 +308,14 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 	return n < 0 ? n : 0;
 }
 
-static void finish(struct nps_device_stream *s, struct nps_device_info *d, struct nps_session *session,
+static void finish(struct nps_device_stream *s, struct nps_device_info *d, struct nps_session_writer *session,
 		   int *disk)
 {
 	uint8_t rest[sizeof(s->rest)];
 	int err;
 
 	memcpy(rest, s->rest, s->n_rest);
-	err = take(s, d, session, rest, s->n_rest, true);
+	err = stream_decode(s, d, session, rest, s->n_rest, true);
 	if (err && !*disk)
 		*disk = err;
 	s->torn += s->n_rest; /* an incomplete record */
@@ -326,8 +327,8 @@ static void finish(struct nps_device_stream *s, struct nps_device_info *d, struc
 }
 
 int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device_lib *lib,
-			    struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
-			    int *disk)
+			    struct nps_device_info *d, struct nps_session_writer *session, char *buf,
+			    uint32_t size, int *disk)
 {
 	int err;
 
@@ -343,7 +344,7 @@ int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device
 }
 
 void nps_device_stream__abandon(struct nps_device_stream *s, struct nps_device_info *d,
-				struct nps_session *session, int *disk)
+				struct nps_session_writer *session, int *disk)
 {
 	if (s->state == NPS_STREAM_OPEN)
 		finish(s, d, session, disk);

@@ -15,7 +15,7 @@
 
 /* Plausible records in a row needed to accept a beginning: reads and writes of all units. */
 #define NPS_STREAM_UNSEEN 16
-#define NPS_STREAM_DOUBT (NPS_STREAM_UNSEEN + 2) /* records held back during that search */
+#define NPS_STREAM_HELD (NPS_STREAM_UNSEEN + 2) /* records held back during that search */
 #define NPS_STREAM_CODES 6 /* different errors reported of one channel */
 
 enum nps_stream_state {
@@ -38,7 +38,7 @@ struct nps_device_stream {
 	struct nps_prof_file file;
 	int version; /* of the records, -1 not known yet */
 	/* An incomplete record, or bytes that are not plausible records. */
-	uint8_t rest[NPS_STREAM_DOUBT * NPS_CHANNEL_RECORD];
+	uint8_t rest[NPS_STREAM_HELD * NPS_CHANNEL_RECORD];
 	uint32_t n_rest;
 	int number; /* last sequence number, -1: none */
 	uint64_t time; /* of the last record */
@@ -52,7 +52,7 @@ struct nps_device_stream {
 	/* whole rounds of the driver's ring that were overwritten; their records are in `lost` */
 	uint64_t rounds;
 	uint64_t unread; /* ns without a read before the last of them */
-	bool rounds_told;
+	bool rounds_reported;
 	unsigned int starts;
 	int codes[NPS_STREAM_CODES]; /* codes of the driver that were reported, 0: free */
 };
@@ -67,16 +67,16 @@ int nps_device_stream__start(struct nps_device_stream *s, const struct nps_devic
  * reached. 0 or the driver's code; *DISK: -errno of a write. Sets d->second_version when the records show it.
  */
 int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,
-			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
-			     int *disk);
+			     struct nps_device_info *d, struct nps_session_writer *session, char *buf,
+			     uint32_t size, int *disk);
 
 /* Flushes, stops and reads the rest. Returns the driver's code of the stop. */
 int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device_lib *lib,
-			    struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
-			    int *disk);
+			    struct nps_device_info *d, struct nps_session_writer *session, char *buf,
+			    uint32_t size, int *disk);
 
 /* Closes the file of a stream that the driver has ended by itself. */
 void nps_device_stream__abandon(struct nps_device_stream *s, struct nps_device_info *d,
-				struct nps_session *session, int *disk);
+				struct nps_session_writer *session, int *disk);
 
 #endif

@@ -56,9 +56,9 @@ static void sample_usage(struct nps_device_thread *t, uint64_t now)
 	struct nps_npu_usage usage = { .time = now, .device = t->device };
 	size_t n;
 
-	nps_dcmi__usage(&t->lib, &t->place, profiles(t), &usage);
+	nps_dcmi__usage(&t->lib, &t->unit, profiles(t), &usage);
 	nps_device_common__append(t->common, NPS_CHUNK_NPU_USAGE, &usage, sizeof(usage));
-	n = nps_dcmi__processes(&t->lib, &t->place, list);
+	n = nps_dcmi__processes(&t->lib, &t->unit, list);
 	for (size_t i = 0; i < n; i++) {
 		list[i].time = now;
 		list[i].device = t->device;
@@ -69,7 +69,7 @@ static void sample_usage(struct nps_device_thread *t, uint64_t now)
 }
 
 /* The segment that is being filled, for data that is not from a channel. */
-static struct nps_device_segment *current(struct nps_device_thread *t)
+static struct nps_device_segment *segment_current(struct nps_device_thread *t)
 {
 	for (size_t i = t->n_segments; i--;)
 		if (t->segments[i]->open)
@@ -79,19 +79,19 @@ static struct nps_device_segment *current(struct nps_device_thread *t)
 
 static void sample_netdev(struct nps_device_thread *t)
 {
-	struct nps_device_segment *g = current(t);
+	struct nps_device_segment *g = segment_current(t);
 	char line[NPS_DCMI_LINE];
 	int code;
 
 	if (!g)
 		return;
-	code = nps_dcmi__netdev(&t->lib, &t->place, nps_now(CLOCK_MONOTONIC_RAW), line);
+	code = nps_dcmi__netdev(&t->lib, &t->unit, nps_now(CLOCK_MONOTONIC_RAW), line);
 	if (code) {
-		if (!t->netdev_told)
+		if (!t->netdev_reported)
 			nps_warn("device %u: counters of its network port are not sampled: DCMI returned %d: "
 				 "this device may have none",
 				 t->device, code);
-		t->netdev_told = true;
+		t->netdev_reported = true;
 		return;
 	}
 	if (!g->has_netdev) {
@@ -187,7 +187,7 @@ static void publish(struct nps_device_thread *t)
 }
 
 /* Is something due that repeats every PERIOD? */
-static bool is_due(uint64_t *due, uint64_t now, uint64_t period)
+static bool period_is_due(uint64_t *due, uint64_t now, uint64_t period)
 {
 	if (now < *due)
 		return false;
@@ -196,7 +196,7 @@ static bool is_due(uint64_t *due, uint64_t now, uint64_t period)
 }
 
 /* Closes all channels and announces that, unless they are wanted again already. */
-static void let_go(struct nps_device_thread *t)
+static void device_let_go(struct nps_device_thread *t)
 {
 	bool first;
 
@@ -209,25 +209,25 @@ static void let_go(struct nps_device_thread *t)
 		publish(t);
 }
 
-static void turn(struct nps_device_thread *t)
+static void device_turn(struct nps_device_thread *t)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 	bool second;
 
 	if (nps_device_thread__is_to_let_go(t)) {
-		let_go(t);
+		device_let_go(t);
 	} else {
 		nps_device_segments__leave_shared(t);
 		nps_device_segments__start_due(t);
 		nps_device_segments__drain(t);
 	}
-	second = is_due(&t->clock_due, now, SECOND);
+	second = period_is_due(&t->clock_due, now, SECOND);
 	if (second)
 		nps_device_segments__sample_clocks(t);
-	if (t->placed && t->common->opts->usage &&
-	    is_due(&t->usage_due, now, SECOND / t->common->opts->usage_hz))
+	if (t->has_unit && t->common->opts->usage &&
+	    period_is_due(&t->usage_due, now, SECOND / t->common->opts->usage_hz))
 		sample_usage(t, now);
-	if (t->placed && t->common->opts->io && is_due(&t->netdev_due, now, TURN_NS))
+	if (t->has_unit && t->common->opts->io && period_is_due(&t->netdev_due, now, TURN_NS))
 		sample_netdev(t);
 	if (second) {
 		nps_device_segments__flush(t);
@@ -236,7 +236,7 @@ static void turn(struct nps_device_thread *t)
 }
 
 /* Sleeps until WHEN, or until a request arrives. */
-static void sleep_until(struct nps_device_thread *t, uint64_t when)
+static void device_sleep_until(struct nps_device_thread *t, uint64_t when)
 {
 	struct timespec ts = { .tv_sec = (time_t)(when / SECOND), .tv_nsec = (long)(when % SECOND) };
 	int err = 0;
@@ -266,11 +266,11 @@ static int meet(struct nps_device_thread *t)
 		return err;
 	}
 	nps_device_info__complain(&t->info);
-	t->placed = nps_device_lib__same_numbers(&t->lib) && !nps_dcmi__find(&t->lib, t->device, &t->place);
+	t->has_unit = nps_device_lib__same_numbers(&t->lib) && !nps_dcmi__find(&t->lib, t->device, &t->unit);
 	return 0;
 }
 
-static void *run(void *arg)
+static void *device_run(void *arg)
 {
 	struct nps_device_thread *t = arg;
 	uint64_t due;
@@ -287,10 +287,10 @@ static void *run(void *arg)
 	while (!atomic_load(&t->stop) && !nps_device_lib__failed(&t->lib)) {
 		uint64_t now;
 
-		turn(t);
+		device_turn(t);
 		now = nps_now(CLOCK_MONOTONIC);
 		due = due + TURN_NS > now ? due + TURN_NS : now;
-		sleep_until(t, due);
+		device_sleep_until(t, due);
 	}
 	nps_device_segments__stop(t);
 	for (int i = 0; i < CLOCK_EDGE; i++)
@@ -333,7 +333,7 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 	if (!err) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = -pthread_create(&t->thread, NULL, run, t);
+		err = -pthread_create(&t->thread, NULL, device_run, t);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	if (err) {
@@ -365,7 +365,7 @@ bool nps_device_thread__released(struct nps_device_thread *t)
 
 bool nps_device_thread__limited(const struct nps_device_thread *t)
 {
-	return atomic_load(&t->slowed_told);
+	return atomic_load(&t->slowed_reported);
 }
 
 bool nps_device_thread__failed(const struct nps_device_thread *t)

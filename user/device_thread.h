@@ -20,7 +20,7 @@ struct nps_device_thread;
 struct nps_device_common {
 	const struct nps_device_lib *lib; /* each thread has a connection of its own to it */
 	const struct nps_device_opts *opts;
-	struct nps_session *session;
+	struct nps_session_writer *session;
 	struct nps_log_budget *logs; /* not owned */
 	pthread_mutex_t lock; /* protects session->device, and the numbers of directories */
 	unsigned int directories; /* number of PROF_* directories so far */

@@ -41,17 +41,17 @@ struct nps_device_thread {
 	atomic_uint_fast64_t sign; /* CLOCK_MONOTONIC ns just before the last call into the driver */
 	atomic_int error; /* of the disk */
 	struct nps_log_account account;
-	atomic_bool slowed_told; /* about the account; read by other threads */
-	bool ended_told;
+	atomic_bool slowed_reported; /* about the account; read by other threads */
+	bool ended_reported;
 	size_t first; /* stream that is drained first next time, because the last ones may get nothing */
 	struct nps_device_stream streams[NPS_DEVICE_MOST_STREAMS];
 	size_t n_streams;
 	struct nps_device_segment *segments[NPS_DEVICE_MOST_SEGMENTS];
 	size_t n_segments;
-	struct nps_dcmi_place place;
-	bool placed;
+	struct nps_dcmi_unit unit;
+	bool has_unit;
 	uint64_t clock_due, usage_due, netdev_due, listed; /* CLOCK_MONOTONIC ns */
-	bool netdev_told, gave_up;
+	bool netdev_reported, abandoned;
 	char *buf;
 
 	pthread_mutex_t lock; /* protects the members below, which other threads read */

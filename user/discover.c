@@ -274,7 +274,7 @@ static int scan_mapping(struct nps_capture *c, struct nps_process *p, const stru
 	return err;
 }
 
-static bool opened(struct nps_process *p, const struct nps_mapping *m, int *fd)
+static bool library_opened(struct nps_process *p, const struct nps_mapping *m, int *fd)
 {
 	*fd = m->exec ? nps_mapping__open(p->pid, m, O_RDONLY) : -1;
 	return *fd >= 0;
@@ -287,7 +287,7 @@ static int has_common_phase(struct nps_capture *c, struct nps_process *p, const 
 
 	for (size_t i = 0; i < maps->n && found <= 0; i++) {
 		if (nps_probe_rows__library(nps_basename(maps->v[i].path)) != NPS_LIB_NNOPBASE ||
-		    !opened(p, &maps->v[i], &fd))
+		    !library_opened(p, &maps->v[i], &fd))
 			continue;
 		found = nps_probes__has(c->shared.probes, fd, NPS_PROBE_NN_PHASE2);
 		close(fd);
@@ -308,7 +308,7 @@ static int attach_operators(struct nps_capture *c, struct nps_process *p, const 
 			continue;
 		if (common == -2)
 			common = has_common_phase(c, p, maps);
-		if (common < 0 || (common > 0 && !c->opts->shapes) || !opened(p, &maps->v[i], &fd))
+		if (common < 0 || (common > 0 && !c->opts->shapes) || !library_opened(p, &maps->v[i], &fd))
 			continue;
 		err = attach_operators_fd(c, &p->budget, fd, maps->v[i].path, common == 0);
 		close(fd);
@@ -377,7 +377,7 @@ static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct 
 	return err;
 }
 /* One unit of work for a process, as long as its budget allows. -ETIME: it is not done. */
-static int look_at(struct nps_capture *c, struct nps_process *p)
+static int process_scan_step(struct nps_capture *c, struct nps_process *p)
 {
 	bool mapped = p->rescan || p->refresh;
 	struct nps_maps maps = { 0 };
@@ -393,7 +393,7 @@ static int look_at(struct nps_capture *c, struct nps_process *p)
 	if (!err)
 		err = nps_maps__read(p->pid, &p->budget, &maps);
 	if (!err)
-		err = nps_process__name_stubs(p, &maps);
+		err = nps_process__name_host_functions(p, &maps);
 	if (!err && mapped && !c->ending)
 		err = scan_maps(c, p, &maps);
 	nps_maps__free(&maps);
@@ -402,58 +402,58 @@ static int look_at(struct nps_capture *c, struct nps_process *p)
 }
 
 /* Scans a process now. True: done; false: the next turn continues. */
-static bool look(struct nps_capture *c, struct nps_process *p)
+static bool process_scan(struct nps_capture *c, struct nps_process *p)
 {
 	bool done;
 
 	nps_budget__begin(&p->budget);
 	p->scanned = nps_now(CLOCK_MONOTONIC);
-	done = !look_at(c, p);
+	done = !process_scan_step(c, p);
 	nps_budget__pay(&c->work, nps_budget__end(&p->budget));
 	p->rescan = !done;
 	if (!done && !nps_budget__ready(&p->budget, p->scanned))
-		nps_budget__leave_out(&p->budget, NPS_LEFT_LOOKS);
-	c->degraded |= nps_budget__tell(&p->budget, p->pid);
+		nps_budget__leave_out(&p->budget, NPS_LEFT_SCANS);
+	c->degraded |= nps_budget__report(&p->budget, p->pid);
 	return done;
 }
 
-static void leave_out(struct nps_capture *c, struct nps_process *p, enum nps_left_out what)
+static void scan_leave_out(struct nps_capture *c, struct nps_process *p, enum nps_left_out what)
 {
 	nps_budget__leave_out(&p->budget, what);
-	c->degraded |= nps_budget__tell(&p->budget, p->pid);
+	c->degraded |= nps_budget__report(&p->budget, p->pid);
 }
 
 static bool has_work(const struct nps_process *p)
 {
-	return p->alive && (p->rescan || p->refresh || p->n_stubs);
+	return p->alive && (p->rescan || p->refresh || p->n_host_functions);
 }
 
-static bool may_look(struct nps_capture *c, struct nps_process *p, uint64_t now)
+static bool may_scan(struct nps_capture *c, struct nps_process *p, uint64_t now)
 {
 	return nps_budget__ready(&p->budget, now) && nps_budget__ready(&c->work, now);
 }
 
 void nps_discover__refresh(struct nps_capture *c, struct nps_process *p)
 {
-	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), took;
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), elapsed;
 
-	p->refresh = !may_look(c, p, nps_now(CLOCK_MONOTONIC));
+	p->refresh = !may_scan(c, p, nps_now(CLOCK_MONOTONIC));
 	if (p->refresh) {
 		nps_process__forget_program(p);
 		return;
 	}
 	nps_process__refresh(p);
 	nps_process__count_texts(p);
-	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
-	nps_budget__pay(&p->budget, took);
-	nps_budget__pay(&c->work, took);
+	elapsed = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	nps_budget__pay(&p->budget, elapsed);
+	nps_budget__pay(&c->work, elapsed);
 }
 
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 {
 	p->rescan = true;
-	if (p->alive && may_look(c, p, nps_now(CLOCK_MONOTONIC)))
-		look(c, p);
+	if (p->alive && may_scan(c, p, nps_now(CLOCK_MONOTONIC)))
+		process_scan(c, p);
 }
 
 static int compare_credit(const void *a, const void *b)
@@ -476,13 +476,13 @@ static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *
 
 	*n = 0;
 	for (struct nps_process *p = c->processes; p; p = p->next) {
-		bool rests = !eager && !p->refresh && !p->n_stubs && now - p->scanned < RESCAN_NS;
+		bool rests = !eager && !p->refresh && !p->n_host_functions && now - p->scanned < RESCAN_NS;
 
 		if (!has_work(p) || rests)
 			continue;
 		if (!nps_budget__ready(&p->budget, now)) {
 			if (now - p->scanned > LATE_NS && now - p->start_mono > LATE_NS)
-				leave_out(c, p, NPS_LEFT_LOOKS);
+				scan_leave_out(c, p, NPS_LEFT_SCANS);
 			continue;
 		}
 		if (*n == room) {
@@ -501,7 +501,7 @@ static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *
 }
 
 /* One pass over those that are due, for up to NS. True: something was done. */
-static bool look_at_due(struct nps_capture *c, bool eager, uint64_t ns)
+static bool is_scan_due(struct nps_capture *c, bool eager, uint64_t ns)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 	bool worked = false;
@@ -511,9 +511,9 @@ static bool look_at_due(struct nps_capture *c, bool eager, uint64_t ns)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t now = nps_now(CLOCK_MONOTONIC);
 
-		if (now - begin > ns || !may_look(c, due[i], now))
+		if (now - begin > ns || !may_scan(c, due[i], now))
 			break;
-		look(c, due[i]);
+		process_scan(c, due[i]);
 		worked = true;
 	}
 	free(due);
@@ -528,21 +528,21 @@ void nps_discover__turn(struct nps_capture *c)
 		c->retried = now;
 		nps_job_processes__retry(c, TURN_NS);
 	}
-	look_at_due(c, false, TURN_NS);
+	is_scan_due(c, false, TURN_NS);
 }
 
 void nps_discover__settle(struct nps_capture *c)
 {
-	while (look_at_due(c, true, UINT64_MAX))
+	while (is_scan_due(c, true, UINT64_MAX))
 		;
 }
 
-static int watch(struct nps_capture *c, struct nps_process *p)
+static int process_watch(struct nps_capture *c, struct nps_process *p)
 {
 	uint32_t flags = NPS_TARGET_WATCH | (c->opts->children ? NPS_TARGET_FOLLOW : 0) |
 			 (c->opts->osrt ? NPS_TARGET_OSRT : 0);
 
-	return nps_kernel_side__add_target(c->shared.kernel, p->pid, flags);
+	return nps_bpf_loader__add_target(c->shared.kernel, p->pid, flags);
 }
 
 /* Does the budget of PARENT allow to add a child? */
@@ -581,14 +581,14 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	if (!born && !c->armed && !c->ending && !c->opts->all)
 		nps_budget__advance(&p->budget, NPS_BUDGET_NAMED_CPU_NS);
 	if (c->armed && !born)
-		err = watch(c, p);
+		err = process_watch(c, p);
 	if (err) {
 		nps_process__free(p);
 		return err;
 	}
 	/* It has exited meanwhile, and its pid may be reused; for a child BPF programs notice that. */
 	if (!born && !nps_pid_exists(pid))
-		nps_kernel_side__del_target(c->shared.kernel, pid);
+		nps_bpf_loader__del_target(c->shared.kernel, pid);
 	nps_job_processes__add(c, p, parent);
 	if (c->ending)
 		return 0;
@@ -608,10 +608,11 @@ static void keep_agents(struct nps_capture *c)
 }
 
 /* PARENT, NULL: none, pays for it. -E2BIG: its budget does not allow it. */
-static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
+static int process_add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born,
+		       uint64_t started)
 {
 	struct nps_process *p = nps_job_processes__find_started(c, pid, started);
-	uint64_t begin, took;
+	uint64_t begin, elapsed;
 	int err;
 
 	if (p && (p->alive || started))
@@ -623,17 +624,17 @@ static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, boo
 	keep_agents(c);
 	begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	err = add_new(c, pid, parent, born, started);
-	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	elapsed = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (parent) {
-		nps_budget__pay(&parent->budget, took);
-		nps_budget__pay(&c->work, took);
+		nps_budget__pay(&parent->budget, elapsed);
+		nps_budget__pay(&c->work, elapsed);
 	}
 	return err;
 }
 
 int nps_discover__add(struct nps_capture *c, pid_t pid)
 {
-	return add(c, pid, NULL, false, 0);
+	return process_add(c, pid, NULL, false, 0);
 }
 
 /*
@@ -643,7 +644,7 @@ int nps_discover__add(struct nps_capture *c, pid_t pid)
 static int add_orphan(struct nps_capture *c, pid_t pid, uint64_t started)
 {
 	const struct nps_process *before = c->processes;
-	int err = add(c, pid, c->orphans, true, started);
+	int err = process_add(c, pid, c->orphans, true, started);
 
 	if (!err && !c->orphans && c->processes != before) /* it is new */
 		c->orphans = c->processes;
@@ -666,7 +667,7 @@ bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent)
 
 int nps_discover__add_child(struct nps_capture *c, pid_t pid, struct nps_process *payer, uint64_t started)
 {
-	return payer ? add(c, pid, payer, true, started) : add_orphan(c, pid, started);
+	return payer ? process_add(c, pid, payer, true, started) : add_orphan(c, pid, started);
 }
 
 int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint64_t started)
@@ -682,7 +683,7 @@ int nps_discover__arm(struct nps_capture *c)
 	nps_budget__end_advance(&c->work);
 	for (struct nps_process *p = c->processes; p && !err; p = p->next) {
 		nps_budget__end_advance(&p->budget);
-		err = watch(c, p);
+		err = process_watch(c, p);
 	}
 	/* Children that were started during the attach. */
 	for (int i = 0; i < c->opts->n_pids && !err && c->opts->children; i++)
@@ -690,33 +691,33 @@ int nps_discover__arm(struct nps_capture *c)
 	return err;
 }
 
-struct tree {
+struct scan_tree {
 	struct nps_capture *c;
 	struct nps_process *root; /* NULL: not added yet */
 };
 
 static int tree_add(pid_t pid, void *arg)
 {
-	struct tree *tree = arg;
+	struct scan_tree *tree = arg;
 	int err;
 
 	if (tree->c->shared.costs.child && pid == tree->c->shared.costs.child)
 		return 0; /* this process is in the tree, too: its children are no part of the job */
-	err = add(tree->c, pid, tree->root, false, 0);
+	err = process_add(tree->c, pid, tree->root, false, 0);
 	if (!tree->root)
 		tree->root = nps_discover__find(tree->c, pid);
 	if (err == -E2BIG)
-		leave_out(tree->c, tree->root, NPS_LEFT_TREE);
+		scan_leave_out(tree->c, tree->root, NPS_LEFT_TREE);
 	return err;
 }
 
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid)
 {
-	struct tree tree = { .c = c };
+	struct scan_tree tree = { .c = c };
 	int err = nps_tree__for_each(pid, c->opts->children, tree_add, &tree);
 
 	if (err == -E2BIG && tree.root)
-		leave_out(c, tree.root, NPS_LEFT_TREE);
+		scan_leave_out(c, tree.root, NPS_LEFT_TREE);
 	return err == -E2BIG && tree.root ? 0 : err;
 }
 
@@ -739,11 +740,11 @@ void nps_discover__before_exec(struct nps_capture *c, const char *command)
 
 void nps_discover__finish(struct nps_capture *c)
 {
-	nps_job_processes__give_up(c);
+	nps_job_processes__abandon(c);
 	for (struct nps_process *p = c->processes; p; p = p->next) {
-		if (p->n_stubs)
-			nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
-		c->degraded |= nps_budget__tell(&p->budget, p->pid);
+		if (p->n_host_functions)
+			nps_budget__leave_out(&p->budget, NPS_LEFT_HOST_FUNCTIONS);
+		c->degraded |= nps_budget__report(&p->budget, p->pid);
 	}
 }
 

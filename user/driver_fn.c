@@ -17,7 +17,7 @@
 #include "tracefs.h"
 
 /* Functions by kind of event, the better one of a kind first. */
-static const struct function {
+static const struct driver_function {
 	enum nps_driver_kind kind;
 	const char *name;
 	bool reads_sqe; /* needs the layout */
@@ -55,7 +55,7 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout)
 }
 
 /* A line is "ADDRESS TYPE NAME", for symbols of modules followed by "\t[MODULE]". */
-static bool take_line(const char *line, struct nps_driver_symbol *s)
+static bool parse_symbol(const char *line, struct nps_driver_symbol *s)
 {
 	const char *type = strchr(line, ' ');
 	size_t length = strlen(s->name), of;
@@ -75,14 +75,14 @@ static bool take_line(const char *line, struct nps_driver_symbol *s)
 	return true;
 }
 
-size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, size_t n)
+size_t nps_driver_fn__resolve(FILE *symbols, struct nps_driver_symbol *wanted, size_t n)
 {
 	char *line = NULL;
 	size_t room = 0, found = 0;
 
 	while (found < n && getline(&line, &room, symbols) > 0)
 		for (size_t i = 0; i < n; i++)
-			if (!wanted[i].there && take_line(line, &wanted[i])) {
+			if (!wanted[i].there && parse_symbol(line, &wanted[i])) {
 				wanted[i].there = true;
 				found++;
 			}
@@ -99,13 +99,13 @@ static void find_symbols(struct nps_driver_symbol *wanted, size_t n)
 
 	if (!f)
 		return;
-	nps_driver_fn__look_up(f, wanted, n);
+	nps_driver_fn__resolve(f, wanted, n);
 	fclose(f);
 }
 
 /* --- layouts --- */
 
-static bool member_at(const struct btf *btf, const struct btf_type *t, const char *name, uint32_t *at)
+static bool struct_member_at(const struct btf *btf, const struct btf_type *t, const char *name, uint32_t *at)
 {
 	const struct btf_member *m = btf_members(t);
 
@@ -125,9 +125,11 @@ static bool layout_of_types(const struct btf *btf, struct nps_sqe_layout *layout
 	int id = btf__find_by_name_kind(btf, "trs_sqe_update_info", BTF_KIND_STRUCT);
 	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
 
-	return t && member_at(btf, t, "pid", &layout->pid) && member_at(btf, t, "sqid", &layout->sqid) &&
-	       member_at(btf, t, "sqeid", &layout->sqeid) && member_at(btf, t, "sqe", &layout->sqe) &&
-	       member_at(btf, t, "size", &layout->size);
+	return t && struct_member_at(btf, t, "pid", &layout->pid) &&
+	       struct_member_at(btf, t, "sqid", &layout->sqid) &&
+	       struct_member_at(btf, t, "sqeid", &layout->sqeid) &&
+	       struct_member_at(btf, t, "sqe", &layout->sqe) &&
+	       struct_member_at(btf, t, "size", &layout->size);
 }
 
 static struct btf *types_of(const char *module)
@@ -197,7 +199,7 @@ static bool find_layout(struct nps_driver_way *w, const struct btf *types, struc
 
 /* --- rows --- */
 
-static void find_way(const struct nps_capability *cap, const struct function *fn,
+static void find_way(const struct nps_capability *cap, const struct driver_function *fn,
 		     const struct nps_driver_symbol *symbol, struct nps_driver_ways *ways)
 {
 	struct nps_driver_way *w = &ways->way[fn->kind];
@@ -237,13 +239,13 @@ static int find_traces(void *arg)
 	struct nps_driver_ways *ways = arg;
 
 	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
-		ways->traced[i] = nps_trace_switch__there(&nps_trace_places, i) &&
+		ways->traced[i] = nps_trace_switch__there(&nps_trace_paths, i) &&
 				  nps_trace_format__read(i, &ways->trace[i]);
 	return 0;
 }
 
 /* Uses the tracepoint for a kind that has no better method, if there is one. */
-static bool take_trace(struct nps_driver_ways *ways, enum nps_trace_system system)
+static bool claim_trace(struct nps_driver_ways *ways, enum nps_trace_system system)
 {
 	struct nps_driver_way *w = &ways->way[traces[system].kind];
 
@@ -269,7 +271,7 @@ void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_w
 	find_functions(cap, ways);
 	nps_tracefs__with(find_traces, ways);
 	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
-		take_trace(ways, i);
+		claim_trace(ways, i);
 }
 
 const char *nps_driver_method__name(enum nps_driver_method method)
@@ -337,7 +339,7 @@ void nps_driver_ways__describe(const struct nps_driver_ways *ways, cJSON *driver
 
 #define MOST_LINKS (2 * NPS_DRIVER_KINDS)
 
-struct probe {
+struct driver_probe {
 	struct bpf_link *link;
 	const struct bpf_program *prog;
 	enum nps_driver_kind kind;
@@ -347,15 +349,15 @@ struct probe {
 
 struct nps_driver_fn {
 	struct drvfn_bpf *skel;
-	struct nps_kernel_side *kernel;
+	struct nps_bpf_loader *kernel;
 	struct nps_trace_switch *on; /* NULL: no tracepoint is attached */
-	struct probe probes[MOST_LINKS];
+	struct driver_probe probes[MOST_LINKS];
 	unsigned int n;
 	bool uncounted[NPS_DRIVER_KINDS];
 	uint64_t lost[NPS_DRIVER_KINDS];
 };
 
-static const struct function *function_of(const struct nps_driver_way *w)
+static const struct driver_function *function_of(const struct nps_driver_way *w)
 {
 	for (size_t i = 0; i < COUNT(functions); i++)
 		if (!strcmp(functions[i].name, w->function))
@@ -364,9 +366,9 @@ static const struct function *function_of(const struct nps_driver_way *w)
 }
 
 /* The next best of its kind; NULL: none. */
-static const struct function *next_best(const struct function *fn)
+static const struct driver_function *next_best(const struct driver_function *fn)
 {
-	for (const struct function *next = fn + 1; next < functions + COUNT(functions); next++)
+	for (const struct driver_function *next = fn + 1; next < functions + COUNT(functions); next++)
 		if (next->kind == fn->kind)
 			return next;
 	return NULL;
@@ -380,7 +382,7 @@ static void want(struct drvfn_bpf *skel, const char *name)
 		bpf_program__set_autoload(prog, true);
 }
 
-static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
+static void programs_choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 {
 	struct bpf_program *prog;
 
@@ -389,7 +391,7 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 		bpf_program__set_autoload(prog, false);
 	}
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
-		const struct function *fn = function_of(&ways->way[i]);
+		const struct driver_function *fn = function_of(&ways->way[i]);
 		bool fexit = ways->way[i].method == NPS_DRIVER_BY_FEXIT;
 
 		if (ways->way[i].method == NPS_DRIVER_BY_NONE || !fn)
@@ -407,27 +409,27 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 			want(skel, traces[i].program);
 }
 
-static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct nps_driver_ways *ways,
-		size_t ring_bytes)
+static int functions_load(struct nps_driver_fn *f, struct nps_bpf_loader *k,
+			  const struct nps_driver_ways *ways, size_t ring_bytes)
 {
 	int err;
 
 	f->skel = drvfn_bpf__open();
 	if (!f->skel)
 		return -errno;
-	nps_kernel_side__set_wake_mark((uint64_t *)&f->skel->rodata->wake_bytes, ring_bytes);
+	nps_bpf_loader__set_wake_mark((uint64_t *)&f->skel->rodata->wake_bytes, ring_bytes);
 	memcpy((void *)&f->skel->rodata->layout, &ways->layout, sizeof(ways->layout));
 	memcpy((void *)&f->skel->rodata->sqe_trace, &ways->trace[NPS_TRACE_CHAN], sizeof(ways->trace[0]));
 	memcpy((void *)&f->skel->rodata->cqe_trace, &ways->trace[NPS_TRACE_CORE], sizeof(ways->trace[0]));
-	choose(f->skel, ways);
-	err = nps_kernel_side__share_maps(k, f->skel->obj);
+	programs_choose(f->skel, ways);
+	err = nps_bpf_loader__share_maps(k, f->skel->obj);
 	if (!err)
-		err = nps_kernel_side__share_streams(k, f->skel->obj);
+		err = nps_bpf_loader__share_streams(k, f->skel->obj);
 	return err ? err : drvfn_bpf__load(f->skel);
 }
 
 /* How often the kernel skipped the probe. False: that is not counted. */
-static bool misses_of(const struct probe *p, uint64_t *missed)
+static bool misses_of(const struct driver_probe *p, uint64_t *missed)
 {
 	uint64_t program, kprobe = 0;
 	bool counted = nps_bpf_misses__program(bpf_program__fd(p->prog), &program);
@@ -439,7 +441,7 @@ static bool misses_of(const struct probe *p, uint64_t *missed)
 	return counted && p->method != NPS_DRIVER_BY_TRACEPOINT;
 }
 
-static int keep(struct nps_driver_fn *f, const struct probe *p)
+static int functions_keep(struct nps_driver_fn *f, const struct driver_probe *p)
 {
 	uint64_t missed;
 
@@ -452,18 +454,18 @@ static int keep(struct nps_driver_fn *f, const struct probe *p)
 	return 0;
 }
 
-static int attach_one(struct nps_driver_fn *f, const struct function *fn, const char *name, bool fexit,
+static int attach_one(struct nps_driver_fn *f, const struct driver_function *fn, const char *name, bool fexit,
 		      bool returns)
 {
-	struct probe p = { .prog = bpf_object__find_program_by_name(f->skel->obj, name),
-			   .kind = fn->kind,
-			   .method = fexit ? NPS_DRIVER_BY_FEXIT : NPS_DRIVER_BY_KPROBE,
-			   .returns = returns };
+	struct driver_probe p = { .prog = bpf_object__find_program_by_name(f->skel->obj, name),
+				  .kind = fn->kind,
+				  .method = fexit ? NPS_DRIVER_BY_FEXIT : NPS_DRIVER_BY_KPROBE,
+				  .returns = returns };
 
 	if (!p.prog || f->n == MOST_LINKS)
 		return -ENOENT;
 	p.link = fexit ? bpf_program__attach(p.prog) : bpf_program__attach_kprobe(p.prog, returns, fn->name);
-	return keep(f, &p);
+	return functions_keep(f, &p);
 }
 
 static void undo(struct nps_driver_fn *f, unsigned int n)
@@ -480,14 +482,14 @@ struct trace {
 static int attach_trace(void *arg)
 {
 	const struct trace *t = arg;
-	struct probe p = { .kind = traces[t->system].kind, .method = NPS_DRIVER_BY_TRACEPOINT };
+	struct driver_probe p = { .kind = traces[t->system].kind, .method = NPS_DRIVER_BY_TRACEPOINT };
 
 	p.prog = bpf_object__find_program_by_name(t->f->skel->obj, traces[t->system].program);
 	if (!p.prog || t->f->n == MOST_LINKS)
 		return -ENOENT;
 	p.link = bpf_program__attach_tracepoint(p.prog, nps_trace_system[t->system],
 						nps_trace_event[t->system]);
-	return keep(t->f, &p);
+	return functions_keep(t->f, &p);
 }
 
 static enum nps_trace_system system_of(enum nps_driver_kind kind)
@@ -498,7 +500,7 @@ static enum nps_trace_system system_of(enum nps_driver_kind kind)
 /* The return first: an entry without its return would stay open. */
 static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w, enum nps_driver_kind kind)
 {
-	const struct function *fn = function_of(w);
+	const struct driver_function *fn = function_of(w);
 	bool fexit = w->method == NPS_DRIVER_BY_FEXIT;
 	unsigned int had = f->n;
 	int err;
@@ -528,7 +530,7 @@ static bool fall_back(struct nps_driver_ways *ways)
 
 static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 {
-	const struct function *fn = function_of(w);
+	const struct driver_function *fn = function_of(w);
 	struct nps_driver_way next = *w;
 
 	next.method = NPS_DRIVER_BY_KPROBE;
@@ -561,7 +563,7 @@ static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, e
 	if (attach_next_best(f, w))
 		return;
 	w->method = NPS_DRIVER_BY_NONE;
-	if (was_traced || kind == NPS_DRIVER_COPIES || !take_trace(ways, system_of(kind)))
+	if (was_traced || kind == NPS_DRIVER_COPIES || !claim_trace(ways, system_of(kind)))
 		return;
 	err = attach_way(f, w, kind);
 	if (!err)
@@ -572,7 +574,7 @@ static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, e
 		 strerror(-err));
 }
 
-static int attach_all(struct nps_driver_fn *f, struct nps_driver_ways *ways, bool *fexit_refused)
+static int functions_attach(struct nps_driver_fn *f, struct nps_driver_ways *ways, bool *fexit_refused)
 {
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
 		struct nps_driver_way *w = &ways->way[i];
@@ -604,7 +606,7 @@ static void undo_traces(struct nps_driver_fn *f, enum nps_driver_kind kind)
 _Static_assert(NPS_LEARN_QUEUES == 1U << NPS_TRACE_CHAN && NPS_LEARN_STREAMS == 1U << NPS_TRACE_CORE, "bits");
 
 /* Tracepoints are silent until their switches are on; those that cannot be switched on are detached. */
-static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
+static int tracepoints_switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 {
 	unsigned int systems = 0;
 	int err;
@@ -614,7 +616,7 @@ static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 			systems |= 1U << system_of(f->probes[i].kind);
 	if (!systems)
 		return 0;
-	err = nps_trace_switch__on(&nps_trace_places, systems, &f->on);
+	err = nps_trace_switch__on(&nps_trace_paths, systems, &f->on);
 	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++) {
 		struct nps_driver_way *w = &ways->way[traces[i].kind];
 		int state = err ? err : nps_trace_switch__state(f->on, i);
@@ -627,11 +629,11 @@ static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 		snprintf(w->detail, sizeof(w->detail), "trace_enable of the driver cannot be switched on: %s",
 			 strerror(-state));
 	}
-	nps_kernel_side__learn(f->kernel, systems);
+	nps_bpf_loader__learn(f->kernel, systems);
 	return f->n ? 0 : err;
 }
 
-static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
+static int try(struct nps_bpf_loader *k, struct nps_driver_ways *ways, size_t ring_bytes,
 	       struct nps_driver_fn **out, bool *fexit_refused)
 {
 	struct nps_driver_fn *f = calloc(1, sizeof(*f));
@@ -640,12 +642,12 @@ static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t r
 	if (!f)
 		return -ENOMEM;
 	f->kernel = k;
-	err = load(f, k, ways, ring_bytes);
+	err = functions_load(f, k, ways, ring_bytes);
 	*fexit_refused = err;
 	if (!err)
-		err = attach_all(f, ways, fexit_refused);
+		err = functions_attach(f, ways, fexit_refused);
 	if (!err)
-		err = switch_on(f, ways);
+		err = tracepoints_switch_on(f, ways);
 	if (err)
 		nps_driver_fn__free(f);
 	else
@@ -653,7 +655,7 @@ static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t r
 	return err;
 }
 
-int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
+int nps_driver_fn__start(struct nps_bpf_loader *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out)
 {
 	bool refused = false;
@@ -695,7 +697,7 @@ static uint64_t count_open(const struct bpf_map *map)
  * A missed return leaves its call open, or was counted at the thread's
  * next call, so only entries are counted here.
  */
-static void count_misses(struct nps_driver_fn *f)
+static void functions_count_misses(struct nps_driver_fn *f)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		uint64_t missed;
@@ -706,7 +708,7 @@ static void count_misses(struct nps_driver_fn *f)
 	}
 }
 
-struct nps_trace_switch *nps_driver_fn__take_switch(struct nps_driver_fn *f)
+struct nps_trace_switch *nps_driver_fn__release_switch(struct nps_driver_fn *f)
 {
 	struct nps_trace_switch *on = f ? f->on : NULL;
 
@@ -721,8 +723,8 @@ void nps_driver_fn__detach(struct nps_driver_fn *f)
 		return;
 	nps_trace_switch__off(f->on);
 	f->on = NULL;
-	nps_kernel_side__learn(f->kernel, 0);
-	count_misses(f);
+	nps_bpf_loader__learn(f->kernel, 0);
+	functions_count_misses(f);
 	undo(f, 0);
 	f->lost[NPS_DRIVER_TASKS] += count_open(f->skel->maps.open_sqes);
 	f->lost[NPS_DRIVER_COMPLETIONS] += count_open(f->skel->maps.open_cqes);
@@ -754,7 +756,7 @@ void nps_driver_fn__free(struct nps_driver_fn *f)
 	if (!f)
 		return;
 	nps_trace_switch__off(f->on);
-	nps_kernel_side__learn(f->kernel, 0);
+	nps_bpf_loader__learn(f->kernel, 0);
 	undo(f, 0);
 	drvfn_bpf__destroy(f->skel);
 	free(f);

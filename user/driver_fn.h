@@ -12,7 +12,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "trace_switch.h"
 
 /* What is recorded. */
@@ -56,7 +56,7 @@ struct nps_driver_symbol {
  * Completes the N functions WANTED, all still unknown; returns how many were found. SYMBOLS is
  * /proc/kallsyms, read from its current position up to the last of them, or to the end.
  */
-size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, size_t n);
+size_t nps_driver_fn__resolve(FILE *symbols, struct nps_driver_symbol *wanted, size_t n);
 
 /* The layout of the driver's VERSION; false: unknown. */
 bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);
@@ -75,7 +75,7 @@ struct nps_driver_fn;
  * Loads and attaches what WAYS has; a kind that cannot be attached loses
  * its method, and gets the reason. *OUT NULL: none could.
  */
-int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
+int nps_driver_fn__start(struct nps_bpf_loader *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out);
 /*
  * The capture ended at NOW, CLOCK_MONOTONIC ns: later returns are not
@@ -83,7 +83,7 @@ int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways
  */
 void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now);
 /* Returns the switches of the attached tracepoints, which the caller has to switch off. NULL: none. */
-struct nps_trace_switch *nps_driver_fn__take_switch(struct nps_driver_fn *f);
+struct nps_trace_switch *nps_driver_fn__release_switch(struct nps_driver_fn *f);
 void nps_driver_fn__detach(struct nps_driver_fn *f);
 
 /*

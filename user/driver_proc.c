@@ -20,7 +20,7 @@
 #define MOST_LEFT_OUT 65536 /* counting stops there */
 
 struct copy {
-	struct nps_session *session;
+	struct nps_session_writer *session;
 	const char *dir;
 	struct nps_driver_proc n;
 	size_t bytes;
@@ -35,14 +35,14 @@ static void copy_file(struct copy *c, const char *path)
 	int err = 0;
 
 	snprintf(to, sizeof(to), "%s%.200s", c->dir, path + strlen("/proc"));
-	out = in < 0 ? -1 : nps_session__open_file(c->session, to);
+	out = in < 0 ? -1 : nps_session_writer__open_file(c->session, to);
 	while (out >= 0 && left && (n = read(in, buf, left < sizeof(buf) ? left : sizeof(buf))) > 0) {
 		err = nps_write_all(out, buf, (size_t)n);
 		if (err)
 			break;
 		left -= (size_t)n;
 		c->bytes += (size_t)n;
-		nps_session__add_bytes(c->session, (uint64_t)n);
+		nps_session_writer__add_bytes(c->session, (uint64_t)n);
 	}
 	/* A file is not truncated if it ends exactly at the limit. */
 	c->n.cut += out >= 0 && (n < 0 || (n > 0 && (left || read(in, buf, 1) > 0)));
@@ -51,12 +51,12 @@ static void copy_file(struct copy *c, const char *path)
 	if (out >= 0 && close(out) && !err)
 		err = -errno;
 	if (err)
-		nps_session__failed(c->session, to, err);
+		nps_session_writer__failed(c->session, to, err);
 	if (in >= 0)
 		close(in);
 }
 
-static bool is_full(const struct copy *c)
+static bool copy_is_full(const struct copy *c)
 {
 	return c->n.files >= MOST_FILES || c->bytes >= MOST_TOGETHER;
 }
@@ -79,7 +79,7 @@ static void copy_tree(struct copy *c, const char *path, int depth)
 			st.st_mode = 0;
 		if (S_ISDIR(st.st_mode))
 			copy_tree(c, below, depth + 1);
-		else if (S_ISREG(st.st_mode) && !is_full(c))
+		else if (S_ISREG(st.st_mode) && !copy_is_full(c))
 			copy_file(c, below);
 		else
 			c->n.left_out++;
@@ -88,13 +88,13 @@ static void copy_tree(struct copy *c, const char *path, int depth)
 		closedir(d);
 }
 
-struct nps_driver_proc nps_driver_proc__copy(struct nps_session *s, const char *dir)
+struct nps_driver_proc nps_driver_proc__copy(struct nps_session_writer *s, const char *dir)
 {
-	static const char *const places[] = { "/proc/trs_core", "/proc/trs_chan", "/proc/svm/task" };
+	static const char *const paths[] = { "/proc/trs_core", "/proc/trs_chan", "/proc/svm/task" };
 	struct copy c = { .session = s, .dir = dir };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		copy_tree(&c, places[i], 0);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		copy_tree(&c, paths[i], 0);
 	nps_debug("%u files of the NPU's driver in /proc, %u left out, %u cut", c.n.files, c.n.left_out,
 		  c.n.cut);
 	return c.n;

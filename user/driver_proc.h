@@ -16,6 +16,6 @@ struct nps_driver_proc {
  * Copies the files below /proc/trs_core, /proc/trs_chan and /proc/svm/task into DIR of the session, under
  * the same paths. Their number and size are limited.
  */
-struct nps_driver_proc nps_driver_proc__copy(struct nps_session *s, const char *dir);
+struct nps_driver_proc nps_driver_proc__copy(struct nps_session_writer *s, const char *dir);
 
 #endif

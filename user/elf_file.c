@@ -398,7 +398,7 @@ static size_t first_at(const struct naming *naming, uint64_t offset)
 	return low;
 }
 
-static int name_places(const struct nps_elf_function *f, void *arg)
+static int name_offsets(const struct nps_elf_function *f, void *arg)
 {
 	struct naming *naming = arg;
 	uint64_t size = f->size ? f->size : 1;
@@ -413,22 +413,22 @@ static int name_places(const struct nps_elf_function *f, void *arg)
 	return !naming->unnamed;
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_offsets(const void *a, const void *b)
 {
 	uint64_t x = ((const struct nps_elf_name *)a)->offset, y = ((const struct nps_elf_name *)b)->offset;
 
 	return x < y ? -1 : x > y;
 }
 
-int nps_elf__name(struct nps_elf *e, struct nps_elf_name *places, size_t n)
+int nps_elf__name(struct nps_elf *e, struct nps_elf_name *functions, size_t n)
 {
-	struct naming naming = { .v = places, .n = n, .unnamed = n };
+	struct naming naming = { .v = functions, .n = n, .unnamed = n };
 	int err;
 
 	for (size_t i = 0; i < n; i++)
-		places[i].name = NULL;
-	qsort(places, n, sizeof(*places), compare_places);
-	err = n ? nps_elf__for_each_function(e, true, name_places, &naming) : 0;
+		functions[i].name = NULL;
+	qsort(functions, n, sizeof(*functions), compare_offsets);
+	err = n ? nps_elf__for_each_function(e, true, name_offsets, &naming) : 0;
 	return err < 0 ? err : 0;
 }
 

@@ -62,7 +62,7 @@ struct nps_elf_name {
  * Finds the functions of N offsets in one pass over the symbols. 0,
  * -E2BIG, -ETIME; names found until then are set.
  */
-int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *places, size_t n);
+int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *functions, size_t n);
 
 /* The address of .eh_frame_hdr, 0: there is none. */
 uint64_t nps_elf__unwind_header(const struct nps_elf *elf);

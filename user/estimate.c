@@ -20,17 +20,17 @@
 #define CLOCK_BYTES 2000 /* a second: host clocks, and five samples of eight reads of a device's */
 
 /* Unknown costs, or those of events that this kernel does not have, are negative. */
-static double known(double ns)
+static double cost_or_zero(double ns)
 {
 	return ns > 0 ? ns : 0;
 }
 
 /* ns a second, with probes of the class. */
-static double taken(const struct nps_cost *cost, enum nps_probe_class class, const struct nps_rates *r)
+static double estimate_ns(const struct nps_cost *cost, enum nps_probe_class class, const struct nps_rates *r)
 {
 	return cost->call_ns[class] * (r->calls + CALLS_OF_LAUNCH * r->launches) +
 	       cost->mark_ns[class] * (SUBMISSIONS_OF_LAUNCH + MARKS_OF_LAUNCH) * r->launches +
-	       known(cost->syscall_ns) * r->syscalls + known(cost->switch_ns) * r->switches;
+	       cost_or_zero(cost->syscall_ns) * r->syscalls + cost_or_zero(cost->switch_ns) * r->switches;
 }
 
 static void print_cost(const struct nps_cost_source *s, const struct nps_rates *r, FILE *out)
@@ -48,8 +48,8 @@ static void print_cost(const struct nps_cost_source *s, const struct nps_rates *
 		fprintf(out, "  %-18s %.0f ns a system call, %.0f a switch\n", "", cost->syscall_ns,
 			cost->switch_ns);
 	fprintf(out, "  %-18s %.2f %% of one CPU, %.2f %% if every probe is single-stepped\n",
-		"taken from the job", taken(cost, NPS_PROBE_EMULATED, r) / 1e7,
-		taken(cost, NPS_PROBE_STEPPED, r) / 1e7);
+		"taken from the job", estimate_ns(cost, NPS_PROBE_EMULATED, r) / 1e7,
+		estimate_ns(cost, NPS_PROBE_STEPPED, r) / 1e7);
 }
 
 int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *r, FILE *out)

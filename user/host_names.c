@@ -54,7 +54,7 @@ static bool enter_and_read(int ours, int theirs, char name[NPS_HOST_NAME])
 }
 
 /* Keeps THEIRS open. */
-static void remember(int theirs, const struct stat *ns, const char *name)
+static void name_remember(int theirs, const struct stat *ns, const char *name)
 {
 	struct known *k = known_find(ns);
 
@@ -86,7 +86,7 @@ bool nps_host_name__read(pid_t pid, char name[NPS_HOST_NAME])
 		if (our.st_dev == their.st_dev && our.st_ino == their.st_ino) {
 			own_name(name);
 		} else if (enter_and_read(ours, theirs, name)) {
-			remember(theirs, &their, name);
+			name_remember(theirs, &their, name);
 			theirs = -1;
 		} else if ((k = known_find(&their))) {
 			memcpy(name, k->name, NPS_HOST_NAME);

@@ -29,7 +29,7 @@ void nps_host_out__free(struct nps_host_out *out)
 	}
 }
 
-static void flush(struct nps_host_out *out, int i)
+static void out_flush(struct nps_host_out *out, int i)
 {
 	if (out->buffers[i].used)
 		nps_stream__append(out->stream, NPS_CHUNK_HOST_NAMES + i, 0, out->buffers[i].data,
@@ -42,7 +42,7 @@ void nps_host_out__put(struct nps_host_out *out, uint16_t type, const void *reco
 	int i = type - NPS_CHUNK_HOST_NAMES;
 
 	if (out->buffers[i].used + size > BUFFER)
-		flush(out, i);
+		out_flush(out, i);
 	memcpy(out->buffers[i].data + out->buffers[i].used, record, size);
 	out->buffers[i].used += size;
 	out->records++;
@@ -60,5 +60,5 @@ void nps_host_out__name(struct nps_host_out *out, struct nps_host_name name, con
 void nps_host_out__flush(struct nps_host_out *out)
 {
 	for (int i = 0; i < NPS_HOST_KINDS; i++)
-		flush(out, i);
+		out_flush(out, i);
 }

@@ -8,12 +8,12 @@
 #define MS 1000000ULL
 #define MOST_CPUS (1U << 16)
 
-struct cursor {
+struct text_cursor {
 	const char *at, *end; /* of the rest of the line */
 };
 
 /* The line at *at, without its newline; *at moves past it. */
-static bool next_line(const char **at, const char *end, struct cursor *line)
+static bool next_line(const char **at, const char *end, struct text_cursor *line)
 {
 	const char *eol;
 
@@ -26,14 +26,14 @@ static bool next_line(const char **at, const char *end, struct cursor *line)
 	return true;
 }
 
-static void skip_blanks(struct cursor *c)
+static void skip_blanks(struct text_cursor *c)
 {
 	while (c->at < c->end && (*c->at == ' ' || *c->at == '\t'))
 		c->at++;
 }
 
 /* The next word, of `*len` bytes; NULL at the end of the line. */
-static const char *word(struct cursor *c, size_t *len)
+static const char *cursor_word(struct text_cursor *c, size_t *len)
 {
 	const char *begin;
 
@@ -51,7 +51,7 @@ static bool is_digit(char c)
 }
 
 /* A decimal number that fits; otherwise the cursor is not moved. */
-static bool number(struct cursor *c, uint64_t *value)
+static bool cursor_number(struct text_cursor *c, uint64_t *value)
 {
 	uint64_t v = 0;
 	const char *p;
@@ -67,15 +67,15 @@ static bool number(struct cursor *c, uint64_t *value)
 	return true;
 }
 
-static bool numbers(struct cursor *c, uint64_t *v, size_t n)
+static bool numbers(struct text_cursor *c, uint64_t *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!number(c, &v[i]))
+		if (!cursor_number(c, &v[i]))
 			return false;
 	return true;
 }
 
-static bool starts(const struct cursor *c, const char *with, size_t len)
+static bool starts(const struct text_cursor *c, const char *with, size_t len)
 {
 	return (size_t)(c->end - c->at) >= len && !memcmp(c->at, with, len);
 }
@@ -90,17 +90,17 @@ static uint64_t scaled(uint64_t value, uint64_t by)
 /* --- CPUs -------------------------------------------------------------------------------------------- */
 
 /* user nice system idle iowait irq softirq, and since 2.6.11 steal */
-static bool cpu_line(struct cursor *c, uint64_t tick_ns, struct nps_host_cpu *cpu)
+static bool cpu_line(struct text_cursor *c, uint64_t tick_ns, struct nps_host_cpu *cpu)
 {
 	enum { USER, NICE, SYS, IDLE, IOWAIT, IRQ, SOFT, STEAL, CELLS };
 	uint64_t v[CELLS] = {}, id = NPS_HOST_ALL_CPUS;
 
 	c->at += 3;
-	if (c->at < c->end && is_digit(*c->at) && (!number(c, &id) || id >= MOST_CPUS))
+	if (c->at < c->end && is_digit(*c->at) && (!cursor_number(c, &id) || id >= MOST_CPUS))
 		return false;
 	if (!numbers(c, v, STEAL))
 		return false;
-	number(c, &v[STEAL]);
+	cursor_number(c, &v[STEAL]);
 	*cpu = (struct nps_host_cpu){ .cpu = (uint32_t)id,
 				      .user = scaled(v[USER] + v[NICE], tick_ns),
 				      .sys = scaled(v[SYS], tick_ns),
@@ -112,13 +112,13 @@ static bool cpu_line(struct cursor *c, uint64_t tick_ns, struct nps_host_cpu *cp
 	return true;
 }
 
-static void system_line(struct cursor *c, struct nps_host_system *s)
+static void system_line(struct text_cursor *c, struct nps_host_system *s)
 {
 	size_t len;
-	const char *name = word(c, &len);
+	const char *name = cursor_word(c, &len);
 	uint64_t v;
 
-	if (!name || !number(c, &v))
+	if (!name || !cursor_number(c, &v))
 		return;
 	if (len == 4 && !memcmp(name, "ctxt", len))
 		s->switches = v;
@@ -134,7 +134,7 @@ size_t nps_host_parse__stat(const char *text, size_t len, uint64_t tick_ns, stru
 			    size_t max, struct nps_host_system *system)
 {
 	const char *at = text, *end = text + len;
-	struct cursor line;
+	struct text_cursor line;
 	size_t n = 0;
 
 	*system = (struct nps_host_system){ .switches = NPS_HOST_UNKNOWN, .forks = NPS_HOST_UNKNOWN };
@@ -151,7 +151,7 @@ size_t nps_host_parse__stat(const char *text, size_t len, uint64_t tick_ns, stru
 
 bool nps_host_parse__schedstat(const char *text, size_t len, struct nps_host_thread *thread)
 {
-	struct cursor c = { text, text + len };
+	struct text_cursor c = { text, text + len };
 	uint64_t v[3];
 
 	if (!numbers(&c, v, 3))
@@ -166,7 +166,7 @@ bool nps_host_parse__task(const char *text, size_t len, struct nps_task_stat *ta
 {
 	enum { STATE = 3, USER = 14, SYS = 15, START = 22, CPU = 39 }; /* fields, counted from 1 */
 	const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
-	struct cursor c = { close ? close + 1 : text, text + len };
+	struct text_cursor c = { close ? close + 1 : text, text + len };
 	uint64_t v;
 	size_t n;
 
@@ -178,8 +178,8 @@ bool nps_host_parse__task(const char *text, size_t len, struct nps_task_stat *ta
 	*task = (struct nps_task_stat){ .cpu = 0 };
 	memcpy(task->comm, open + 1, n);
 	for (int field = STATE; field <= CPU; field++) {
-		const char *cell = word(&c, &n);
-		struct cursor in = { cell, cell ? cell + n : NULL };
+		const char *cell = cursor_word(&c, &n);
+		struct text_cursor in = { cell, cell ? cell + n : NULL };
 
 		if (!cell)
 			return false;
@@ -187,7 +187,7 @@ bool nps_host_parse__task(const char *text, size_t len, struct nps_task_stat *ta
 			task->state = *cell;
 		if (field != USER && field != SYS && field != START && field != CPU)
 			continue;
-		if (!number(&in, &v))
+		if (!cursor_number(&in, &v))
 			return false;
 		if (field == START)
 			task->start = v;
@@ -201,7 +201,7 @@ bool nps_host_parse__task(const char *text, size_t len, struct nps_task_stat *ta
 
 bool nps_host_parse__statm(const char *text, size_t len, uint64_t page, struct nps_host_process *process)
 {
-	struct cursor c = { text, text + len };
+	struct text_cursor c = { text, text + len };
 	uint64_t v[2];
 
 	if (!numbers(&c, v, 2))
@@ -223,18 +223,18 @@ static unsigned int named_lines(const char *text, size_t len, const struct field
 {
 	const char *at = text, *end = text + len;
 	unsigned int found = 0;
-	struct cursor line;
+	struct text_cursor line;
 
 	while (next_line(&at, end, &line)) {
 		const char *colon = memchr(line.at, ':', line.end - line.at);
 		size_t name_len = colon ? (size_t)(colon - line.at) : 0;
-		struct cursor value = { colon ? colon + 1 : line.end, line.end };
+		struct text_cursor value = { colon ? colon + 1 : line.end, line.end };
 
 		for (size_t i = 0; colon && i < n; i++) {
 			uint64_t v;
 
 			if (strlen(fields[i].name) != name_len || memcmp(fields[i].name, line.at, name_len) ||
-			    !number(&value, &v))
+			    !cursor_number(&value, &v))
 				continue;
 			memcpy((char *)to + fields[i].offset, &v, sizeof(v));
 			found |= 1U << i;
@@ -296,7 +296,7 @@ static void copy_name(char *to, const char *name, size_t len)
 	memset(to + len, 0, NPS_HOST_NAME_MAX - len);
 }
 
-static bool disk_line(struct cursor *c, struct nps_named_disk *d)
+static bool disk_line(struct text_cursor *c, struct nps_named_disk *d)
 {
 	enum {
 		READS,
@@ -317,7 +317,7 @@ static bool disk_line(struct cursor *c, struct nps_named_disk *d)
 	size_t len;
 
 	if (!numbers(c, device, 2) || device[0] >= 1U << 12 || device[1] >= 1U << 20 ||
-	    !(name = word(c, &len)) || !numbers(c, v, CELLS))
+	    !(name = cursor_word(c, &len)) || !numbers(c, v, CELLS))
 		return false;
 	d->disk = (struct nps_host_disk){ .id = (uint32_t)(device[0] << 20 | device[1]),
 					  .reads = v[READS],
@@ -333,7 +333,7 @@ static bool disk_line(struct cursor *c, struct nps_named_disk *d)
 size_t nps_host_parse__disks(const char *text, size_t len, struct nps_named_disk *disks, size_t max)
 {
 	const char *at = text, *end = text + len;
-	struct cursor line;
+	struct text_cursor line;
 	size_t n = 0;
 
 	while (n < max && next_line(&at, end, &line))
@@ -342,7 +342,7 @@ size_t nps_host_parse__disks(const char *text, size_t len, struct nps_named_disk
 	return n;
 }
 
-static bool card_line(struct cursor *c, struct nps_named_card *card)
+static bool card_line(struct text_cursor *c, struct nps_named_card *card)
 {
 	enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, CELLS = 12 };
 	/* the last one: the name of an alias contains one */
@@ -370,7 +370,7 @@ static bool card_line(struct cursor *c, struct nps_named_card *card)
 size_t nps_host_parse__cards(const char *text, size_t len, struct nps_named_card *cards, size_t max)
 {
 	const char *at = text, *end = text + len;
-	struct cursor line;
+	struct text_cursor line;
 	size_t n = 0;
 
 	while (n < max && next_line(&at, end, &line))

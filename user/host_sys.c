@@ -39,7 +39,7 @@ struct nps_host_sys {
 	size_t n_pending;
 	pid_t targets[MOST_TARGETS]; /* their network namespaces are checked again */
 	size_t n_targets;
-	uint64_t looked; /* time of that check */
+	uint64_t refreshed; /* time of that check */
 	atomic_uint_fast64_t samples, records, late, missed, cpu_ns, overflow;
 	int stat, meminfo;
 	uint64_t tick_ns;
@@ -78,7 +78,7 @@ static void sample_memory(struct nps_host_sys *h)
 	nps_host_out__put(&h->out, NPS_CHUNK_HOST_MEMORY, &memory, sizeof(memory));
 }
 
-static void take_over_targets(struct nps_host_sys *h)
+static void adopt_targets(struct nps_host_sys *h)
 {
 	pid_t pids[MOST_PENDING];
 	size_t n;
@@ -94,18 +94,18 @@ static void take_over_targets(struct nps_host_sys *h)
 			h->targets[h->n_targets++] = pids[i];
 		else
 			atomic_fetch_add(&h->overflow, 1);
-		h->looked = 0;
+		h->refreshed = 0;
 	}
 }
 
 /* A process can change its network namespace, as a container runtime does. */
-static void look_for_namespaces(struct nps_host_sys *h)
+static void scan_namespaces(struct nps_host_sys *h)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 
-	if (!(h->opts.parts & NPS_HOST_SYS_NETWORK) || now - h->looked < SECOND)
+	if (!(h->opts.parts & NPS_HOST_SYS_NETWORK) || now - h->refreshed < SECOND)
 		return;
-	h->looked = now;
+	h->refreshed = now;
 	for (size_t i = 0; i < h->n_targets;) {
 		if (nps_host_devices__add_namespace(h->devices, h->targets[i]))
 			i++;
@@ -114,13 +114,13 @@ static void look_for_namespaces(struct nps_host_sys *h)
 	}
 }
 
-static void sample(struct nps_host_sys *h)
+static void host_sample(struct nps_host_sys *h)
 {
-	take_over_targets(h);
-	look_for_namespaces(h);
+	adopt_targets(h);
+	scan_namespaces(h);
 	if (h->opts.parts & NPS_HOST_SYS_CPU)
 		sample_cpus(h);
-	nps_host_tasks__look(h->tasks);
+	nps_host_tasks__scan(h->tasks);
 	if (h->opts.parts & NPS_HOST_SYS_MEM)
 		sample_memory(h);
 	if (h->opts.parts & NPS_HOST_SYS_DISK)
@@ -135,39 +135,39 @@ static void sample(struct nps_host_sys *h)
 
 /* --- the thread -------------------------------------------------------------------------------------- */
 
-static void sleep_until(uint64_t when)
+static void host_sleep_until(uint64_t when)
 {
 	struct timespec ts = { .tv_sec = (time_t)(when / SECOND), .tv_nsec = (long)(when % SECOND) };
 
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
-static void *run(void *arg)
+static void *host_run(void *arg)
 {
 	struct nps_host_sys *h = arg;
 	uint64_t period = SECOND / h->opts.hz, due = nps_now(CLOCK_MONOTONIC), written = due;
 
 	nps_privilege__keep(NPS_PRIVILEGE_NAMESPACES, false);
 	while (!atomic_load(&h->stop)) {
-		uint64_t began = nps_now(CLOCK_THREAD_CPUTIME_ID), earliest, now, took;
+		uint64_t began = nps_now(CLOCK_THREAD_CPUTIME_ID), earliest, now, elapsed;
 
-		sample(h);
+		host_sample(h);
 		now = nps_now(CLOCK_MONOTONIC);
 		if (now - written >= SECOND) {
 			nps_host_out__flush(&h->out);
 			written = now;
 		}
-		took = nps_now(CLOCK_THREAD_CPUTIME_ID) - began;
-		atomic_fetch_add(&h->cpu_ns, took);
+		elapsed = nps_now(CLOCK_THREAD_CPUTIME_ID) - began;
+		atomic_fetch_add(&h->cpu_ns, elapsed);
 		/*
 		 * At multiples of the period, but not before the last sample's share of CPU time has passed.
 		 */
-		earliest = now + (SHARE - 1) * took;
+		earliest = now + (SHARE - 1) * elapsed;
 		for (due += period; due < earliest; due += period)
 			atomic_fetch_add(&h->late, 1);
-		sleep_until(due);
+		host_sleep_until(due);
 	}
-	sample(h);
+	host_sample(h);
 	nps_host_tasks__last(h->tasks);
 	nps_host_out__flush(&h->out);
 	atomic_store(&h->records, h->out.records);
@@ -181,7 +181,7 @@ static int start_thread(struct nps_host_sys *h)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&h->thread, NULL, run, h);
+	err = pthread_create(&h->thread, NULL, host_run, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	h->running = !err;
 	return -err;

@@ -27,7 +27,7 @@
 #define MOST_THREADS 262144
 #define CPUCLOCK_SCHED 2
 
-struct thread {
+struct task_thread {
 	struct nps_host_thread last;
 	int schedstat, stat; /* descriptors */
 	bool put; /* `last` is written to the file */
@@ -36,7 +36,7 @@ struct thread {
 	char comm[16];
 };
 
-struct process {
+struct task_process {
 	struct nps_host_process last;
 	int tasks, statm, io; /* descriptors, -1: not open */
 	bool target, put, open, named;
@@ -45,7 +45,7 @@ struct process {
 	uint32_t n_threads;
 	uint64_t start; /* ticks after boot */
 	/* CLOCK_MONOTONIC ns of the last read, change, list and check */
-	uint64_t looked, changed, listed, checked;
+	uint64_t scanned, changed, listed, checked;
 	char comm[16];
 };
 
@@ -55,8 +55,8 @@ struct nps_host_tasks {
 	struct nps_host_out *out;
 	uint32_t pids; /* size of both tables */
 	uint32_t *process_of, *thread_of; /* by pid, by tid */
-	struct process *processes;
-	struct thread *threads;
+	struct task_process *processes;
+	struct task_thread *threads;
 	uint32_t n_processes, room_processes, free_process;
 	uint32_t n_threads, room_threads, free_thread;
 	uint32_t round;
@@ -122,23 +122,23 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void put_thread(struct nps_host_tasks *t, struct thread *h)
+static void put_thread(struct nps_host_tasks *t, struct task_thread *h)
 {
 	if (!h->put)
 		nps_host_out__put(t->out, NPS_CHUNK_HOST_THREADS, &h->last, sizeof(h->last));
 	h->put = true;
 }
 
-static void put_process(struct nps_host_tasks *t, struct process *p)
+static void put_process(struct nps_host_tasks *t, struct task_process *p)
 {
 	if (!p->put)
 		nps_host_out__put(t->out, NPS_CHUNK_HOST_PROCESSES, &p->last, sizeof(p->last));
 	p->put = true;
 }
 
-static void drop_thread(struct nps_host_tasks *t, struct process *p, uint32_t row)
+static void drop_thread(struct nps_host_tasks *t, struct task_process *p, uint32_t row)
 {
-	struct thread *h = &t->threads[row];
+	struct task_thread *h = &t->threads[row];
 	uint32_t *link = &p->threads;
 
 	put_thread(t, h);
@@ -154,7 +154,7 @@ static void drop_thread(struct nps_host_tasks *t, struct process *p, uint32_t ro
 	p->n_threads--;
 }
 
-static void shut_process(struct nps_host_tasks *t, struct process *p)
+static void shut_process(struct nps_host_tasks *t, struct task_process *p)
 {
 	while (p->threads)
 		drop_thread(t, p, p->threads);
@@ -166,7 +166,7 @@ static void shut_process(struct nps_host_tasks *t, struct process *p)
 
 static void drop_process(struct nps_host_tasks *t, uint32_t row)
 {
-	struct process *p = &t->processes[row];
+	struct task_process *p = &t->processes[row];
 	uint32_t pid = p->last.pid;
 
 	if (p->named)
@@ -183,16 +183,16 @@ static void drop_process(struct nps_host_tasks *t, uint32_t row)
 /* --- reading ----------------------------------------------------------------------------------------- */
 
 /* Reads an open file of /proc, as far as the buffer holds it; 0 if the process has exited. */
-static size_t read_text(struct nps_host_tasks *t, int fd)
+static size_t task_read_text(struct nps_host_tasks *t, int fd)
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, t->text, sizeof(t->text), 0);
 
 	return n > 0 ? (size_t)n : 0;
 }
 
-static bool read_stat(struct nps_host_tasks *t, int fd, struct nps_task_stat *stat)
+static bool task_read_stat(struct nps_host_tasks *t, int fd, struct nps_task_stat *stat)
 {
-	size_t n = read_text(t, fd);
+	size_t n = task_read_text(t, fd);
 
 	return n && nps_host_parse__task(t->text, n, stat);
 }
@@ -208,7 +208,7 @@ static uint64_t born(const struct nps_host_tasks *t, uint64_t ticks)
 	return ns - slept;
 }
 
-static void name_thread(struct nps_host_tasks *t, struct thread *h, const char *comm, uint64_t time)
+static void name_thread(struct nps_host_tasks *t, struct task_thread *h, const char *comm, uint64_t time)
 {
 	struct nps_host_name name = {
 		.what = NPS_HOST_THREAD, .id = h->last.tid, .pid = h->last.pid, .time = time
@@ -218,7 +218,7 @@ static void name_thread(struct nps_host_tasks *t, struct thread *h, const char *
 	nps_host_out__name(t->out, name, comm);
 }
 
-static void name_process(struct nps_host_tasks *t, struct process *p, uint64_t time)
+static void name_process(struct nps_host_tasks *t, struct task_process *p, uint64_t time)
 {
 	struct nps_host_name name = { .what = NPS_HOST_PROCESS,
 				      .flags = p->target ? NPS_HOST_TARGET : 0,
@@ -234,10 +234,10 @@ static void name_process(struct nps_host_tasks *t, struct process *p, uint64_t t
 
 static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 {
-	struct process *p = &t->processes[process];
+	struct task_process *p = &t->processes[process];
 	uint32_t row = new_thread(t), fresh = row;
 	struct nps_task_stat stat;
-	struct thread *h;
+	struct task_thread *h;
 	uint64_t birth;
 	char path[40];
 
@@ -246,7 +246,7 @@ static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 		return;
 	}
 	h = &t->threads[row];
-	*h = (struct thread){ .schedstat = -1, .stat = -1, .round = t->round, .next = p->threads };
+	*h = (struct task_thread){ .schedstat = -1, .stat = -1, .round = t->round, .next = p->threads };
 	snprintf(path, sizeof(path), "%u/schedstat", tid);
 	h->schedstat = openat(p->tasks, path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "%u/stat", tid);
@@ -261,7 +261,7 @@ static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 		drop_thread(t, p, fresh);
 		return;
 	}
-	if (!read_stat(t, h->stat, &stat)) {
+	if (!task_read_stat(t, h->stat, &stat)) {
 		h->put = true;
 		drop_thread(t, p, fresh);
 		return;
@@ -283,18 +283,18 @@ static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 }
 
 /* False: it has exited. */
-static bool look_at_thread(struct nps_host_tasks *t, struct thread *h)
+static bool scan_thread(struct nps_host_tasks *t, struct task_thread *h)
 {
 	struct nps_host_thread now = h->last;
 	struct nps_task_stat stat;
-	size_t n = read_text(t, h->schedstat);
+	size_t n = task_read_text(t, h->schedstat);
 	bool changed;
 
 	now.time = nps_now(CLOCK_MONOTONIC);
 	if (!n || !nps_host_parse__schedstat(t->text, n, &now))
 		return false;
 	changed = now.run != h->last.run || now.wait != h->last.wait || !h->last.time;
-	if (changed && read_stat(t, h->stat, &stat)) {
+	if (changed && task_read_stat(t, h->stat, &stat)) {
 		now.cpu = stat.cpu;
 		if (memcmp(stat.comm, h->comm, sizeof(h->comm)) != 0)
 			name_thread(t, h, stat.comm, now.time);
@@ -314,7 +314,7 @@ static bool list_numbers(struct nps_host_tasks *t, int fd,
 			 void (*each)(struct nps_host_tasks *t, uint32_t arg, uint32_t number), uint32_t arg)
 {
 	/* struct linux_dirent64, which libc's headers do not define under that name */
-	struct entry {
+	struct dir_entry {
 		uint64_t ino, off;
 		unsigned short len;
 		unsigned char type;
@@ -326,7 +326,7 @@ static bool list_numbers(struct nps_host_tasks *t, int fd,
 		return false;
 	while ((n = syscall(SYS_getdents64, fd, t->list, sizeof(t->list))) > 0)
 		for (long at = 0; at < n;) {
-			const struct entry *e = (const struct entry *)(t->list + at);
+			const struct dir_entry *e = (const struct dir_entry *)(t->list + at);
 			unsigned long number = isdigit((unsigned char)e->name[0]) ? strtoul(e->name, NULL, 10)
 										  : 0;
 
@@ -355,9 +355,9 @@ static void seen_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid
 		add_thread(t, process, tid);
 }
 
-static void list_threads(struct nps_host_tasks *t, uint32_t process)
+static void process_list_threads(struct nps_host_tasks *t, uint32_t process)
 {
-	struct process *p = &t->processes[process];
+	struct task_process *p = &t->processes[process];
 
 	t->round++;
 	p->listed = nps_now(CLOCK_MONOTONIC);
@@ -371,7 +371,7 @@ static void list_threads(struct nps_host_tasks *t, uint32_t process)
 }
 
 /* A directory of threads has two links of its own and one for each thread. */
-static bool threads_changed(struct process *p, uint64_t now)
+static bool threads_changed(struct task_process *p, uint64_t now)
 {
 	struct stat st;
 
@@ -380,15 +380,15 @@ static bool threads_changed(struct process *p, uint64_t now)
 	return !fstat(p->tasks, &st) && st.st_nlink != p->n_threads + 2 && now - p->listed >= RESCAN_NS / 10;
 }
 
-static void look_at_threads(struct nps_host_tasks *t, uint32_t process)
+static void scan_threads(struct nps_host_tasks *t, uint32_t process)
 {
-	struct process *p = &t->processes[process];
+	struct task_process *p = &t->processes[process];
 
 	if (threads_changed(p, nps_now(CLOCK_MONOTONIC)))
-		list_threads(t, process);
+		process_list_threads(t, process);
 	for (uint32_t row = p->threads, next; row; row = next) {
 		next = t->threads[row].next;
-		if (!look_at_thread(t, &t->threads[row]))
+		if (!scan_thread(t, &t->threads[row]))
 			drop_thread(t, p, row);
 	}
 }
@@ -407,14 +407,14 @@ static int open_of(pid_t pid, const char *name, int flags)
 static bool identify(struct nps_host_tasks *t, pid_t pid, struct nps_task_stat *stat)
 {
 	int fd = open_of(pid, "stat", 0);
-	bool ok = fd >= 0 && read_stat(t, fd, stat);
+	bool ok = fd >= 0 && task_read_stat(t, fd, stat);
 
 	close_fd(&fd);
 	return ok;
 }
 
 /* Opens the files of a process that are read repeatedly. */
-static void open_process(struct nps_host_tasks *t, struct process *p)
+static void process_open_files(struct nps_host_tasks *t, struct task_process *p)
 {
 	pid_t pid = (pid_t)p->last.pid;
 
@@ -432,7 +432,7 @@ static void open_process(struct nps_host_tasks *t, struct process *p)
 static uint32_t add_process(struct nps_host_tasks *t, pid_t pid, bool target)
 {
 	struct nps_task_stat stat;
-	struct process *p;
+	struct task_process *p;
 	uint64_t birth;
 	uint32_t row;
 
@@ -445,7 +445,9 @@ static uint32_t add_process(struct nps_host_tasks *t, pid_t pid, bool target)
 	}
 	p = &t->processes[row];
 	birth = born(t, stat.start);
-	*p = (struct process){ .tasks = -1, .statm = -1, .io = -1, .target = target, .start = stat.start };
+	*p = (struct task_process){
+		.tasks = -1, .statm = -1, .io = -1, .target = target, .start = stat.start
+	};
 	memcpy(p->comm, stat.comm, sizeof(p->comm));
 	memset(&p->last, 0xff, sizeof(p->last)); /* NPS_HOST_UNKNOWN */
 	p->last.pid = (uint32_t)pid;
@@ -463,7 +465,7 @@ static uint32_t add_process(struct nps_host_tasks *t, pid_t pid, bool target)
 		p->put = false;
 	}
 	if (target)
-		open_process(t, p);
+		process_open_files(t, p);
 	return row;
 }
 
@@ -481,13 +483,13 @@ static void read_network(struct nps_host_tasks *t, struct nps_host_process *now)
 	now->sent = bytes.sent;
 }
 
-static void read_files(struct nps_host_tasks *t, struct process *p, struct nps_host_process *now)
+static void read_files(struct nps_host_tasks *t, struct task_process *p, struct nps_host_process *now)
 {
 	size_t n;
 
-	if (p->statm >= 0 && (n = read_text(t, p->statm)))
+	if (p->statm >= 0 && (n = task_read_text(t, p->statm)))
 		nps_host_parse__statm(t->text, n, t->page, now);
-	if (p->io >= 0 && (n = read_text(t, p->io)))
+	if (p->io >= 0 && (n = task_read_text(t, p->io)))
 		nps_host_parse__io(t->text, n, now);
 	read_network(t, now);
 	now->threads = p->n_threads;
@@ -511,7 +513,7 @@ static bool cpu_time(struct nps_host_process *p)
 	return true;
 }
 
-static void keep(struct nps_host_tasks *t, struct process *p, const struct nps_host_process *now)
+static void process_keep(struct nps_host_tasks *t, struct task_process *p, const struct nps_host_process *now)
 {
 	bool changed = differs(now, &p->last) || !p->last.time;
 
@@ -526,7 +528,7 @@ static void keep(struct nps_host_tasks *t, struct process *p, const struct nps_h
 }
 
 /* Has the pid not been reused? */
-static bool still_the_same(struct nps_host_tasks *t, struct process *p)
+static bool still_the_same(struct nps_host_tasks *t, struct task_process *p)
 {
 	struct nps_task_stat stat;
 
@@ -539,13 +541,13 @@ static bool still_the_same(struct nps_host_tasks *t, struct process *p)
 	return true;
 }
 
-static bool is_due(const struct process *p, uint64_t now)
+static bool process_is_due(const struct task_process *p, uint64_t now)
 {
-	return p->target || now - p->looked >= IDLE_NS || now - p->changed < IDLE_NS;
+	return p->target || now - p->scanned >= IDLE_NS || now - p->changed < IDLE_NS;
 }
 
 /* For a process that is not the job's and used no CPU: the last time at which it is known to be idle. */
-static void stay_idle(struct nps_host_tasks *t, struct process *p, const struct nps_host_process *now)
+static void stay_idle(struct nps_host_tasks *t, struct task_process *p, const struct nps_host_process *now)
 {
 	if (p->open && now->time - p->changed > CLOSE_NS)
 		shut_process(t, p);
@@ -555,20 +557,20 @@ static void stay_idle(struct nps_host_tasks *t, struct process *p, const struct 
 }
 
 /* False: it has exited. */
-static bool look_at_process(struct nps_host_tasks *t, uint32_t row, uint64_t now)
+static bool scan_process(struct nps_host_tasks *t, uint32_t row, uint64_t now)
 {
-	struct process *p = &t->processes[row];
+	struct task_process *p = &t->processes[row];
 	struct nps_host_process sample = p->last;
 	bool used;
 
-	if (!is_due(p, now))
+	if (!process_is_due(p, now))
 		return true;
 	if (!cpu_time(&sample))
 		return false;
 	sample.time = nps_now(CLOCK_MONOTONIC);
 	/* What it used before the first read is not part of the capture. */
 	used = p->last.time && p->last.run != sample.run;
-	p->looked = now;
+	p->scanned = now;
 	if (!p->target && !used) {
 		stay_idle(t, p, &sample);
 		return true;
@@ -579,13 +581,13 @@ static bool look_at_process(struct nps_host_tasks *t, uint32_t row, uint64_t now
 		p->checked = now;
 	}
 	if (!p->open)
-		open_process(t, p);
+		process_open_files(t, p);
 	if (p->tasks >= 0 && (used || !p->listed))
-		look_at_threads(t, row);
+		scan_threads(t, row);
 	read_files(t, p, &sample);
 	if (used)
 		p->changed = now;
-	keep(t, p, &sample);
+	process_keep(t, p, &sample);
 	return true;
 }
 
@@ -600,7 +602,7 @@ static void seen_process(struct nps_host_tasks *t, uint32_t arg, uint32_t pid)
 		t->processes[row].round = t->round;
 }
 
-static void list_processes(struct nps_host_tasks *t, uint64_t now)
+static void host_list_processes(struct nps_host_tasks *t, uint64_t now)
 {
 	if (!t->opts.all || now - t->listed < RESCAN_NS)
 		return;
@@ -611,20 +613,20 @@ static void list_processes(struct nps_host_tasks *t, uint64_t now)
 		list_numbers(t, t->proc, seen_process, 0);
 }
 
-void nps_host_tasks__look(struct nps_host_tasks *t)
+void nps_host_tasks__scan(struct nps_host_tasks *t)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 
-	list_processes(t, now);
+	host_list_processes(t, now);
 	for (uint32_t row = 1; row <= t->n_processes; row++)
-		if (t->processes[row].last.pid && !look_at_process(t, row, now))
+		if (t->processes[row].last.pid && !scan_process(t, row, now))
 			drop_process(t, row);
 }
 
 void nps_host_tasks__last(struct nps_host_tasks *t)
 {
 	for (uint32_t row = 1; row <= t->n_processes; row++) {
-		struct process *p = &t->processes[row];
+		struct task_process *p = &t->processes[row];
 
 		if (!p->last.pid || !p->named)
 			continue;

@@ -32,7 +32,7 @@ void nps_host_tasks__free(struct nps_host_tasks *tasks);
 void nps_host_tasks__target(struct nps_host_tasks *tasks, pid_t pid);
 
 /* Samples all that are due and writes what has changed to `out`. */
-void nps_host_tasks__look(struct nps_host_tasks *tasks);
+void nps_host_tasks__scan(struct nps_host_tasks *tasks);
 
 /* Writes the last sample of those that have not changed since. */
 void nps_host_tasks__last(struct nps_host_tasks *tasks);

@@ -70,7 +70,7 @@ static char *read_whole(int fd, size_t *size)
  * Is the library mapped without its memory, as in a forked child of a job with the helper? The loader would
  * treat it as loaded, and run no constructor, so it has to be loaded as a copy with another identity.
  */
-static bool is_mapped(const struct nps_inject_job *job, const char *path)
+static bool library_is_mapped(const struct nps_inject_job *job, const char *path)
 {
 	struct stat ours;
 
@@ -133,7 +133,7 @@ static int read_library(struct nps_inject_job *job, struct library *lib)
 	if (missing)
 		return nps_inject_job__refuse(job, ENOTSUP, "its C library is too old for the helper: no %s",
 					      missing);
-	if (same_in_job(job->pid, lib->path) && !is_mapped(job, lib->path)) {
+	if (same_in_job(job->pid, lib->path) && !library_is_mapped(job, lib->path)) {
 		free(lib->bytes);
 		lib->bytes = NULL;
 		lib->size = 0;
@@ -260,13 +260,13 @@ static bool hand_on_signals(pid_t tid)
 	return got == 0;
 }
 
-enum seen { SEEN, NOT_YET, GONE };
+enum seen { SEEN, NOT_YET, EXITED };
 
-static enum seen look(const struct nps_inject_job *job, uint64_t at, uint32_t *word)
+static enum seen word_peek(const struct nps_inject_job *job, uint64_t at, uint32_t *word)
 {
 	int err = nps_inject__read(job->pid, at, word, sizeof(*word));
 
-	return err == -ESRCH || err == -EPERM ? GONE : err ? NOT_YET : SEEN;
+	return err == -ESRCH || err == -EPERM ? EXITED : err ? NOT_YET : SEEN;
 }
 
 /* Waits until a word of the area is not 0. -ESRCH: the job has exited; -ETIMEDOUT. */
@@ -280,8 +280,8 @@ static int wait_for_word(struct nps_inject_job *job, pid_t tid, uint64_t at, uin
 
 		if (!hand_on_signals(tid))
 			return -ESRCH;
-		seen = look(job, at, &word);
-		if (seen == GONE)
+		seen = word_peek(job, at, &word);
+		if (seen == EXITED)
 			return -ESRCH;
 		if (seen == SEEN && word)
 			return 0;
@@ -321,7 +321,7 @@ static int let_it_load(struct nps_inject_job *job, pid_t tid, const struct libra
 		err = nps_inject__write(job->pid, AT(job, library), lib->bytes, lib->size);
 	if (!err)
 		err = nps_inject__write(job->pid, AT(job, library_bytes), &bytes, sizeof(bytes));
-	set_word(job, AT(job, go), err ? NPS_INJECT_GIVE_UP : NPS_INJECT_LOAD);
+	set_word(job, AT(job, go), err ? NPS_INJECT_ABORT : NPS_INJECT_LOAD);
 	if (err)
 		return nps_inject_job__refuse(job, -err, "its memory cannot be written: %s", strerror(-err));
 	err = wait_for_word(job, tid, AT(job, done), LOAD_NS);
@@ -416,7 +416,7 @@ static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, con
 	uint32_t word;
 
 	while (nps_now(CLOCK_MONOTONIC) - begin < LEAVE_NS && hand_on_signals(t->tid)) {
-		if (look(job, AT(job, created), &word) == SEEN) {
+		if (word_peek(job, AT(job, created), &word) == SEEN) {
 			usleep(TURN_US);
 			continue;
 		}
@@ -442,7 +442,7 @@ static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, con
  * One injector at a time, because two would write to the same address. Returns the descriptor, which holds
  * a lock until this process ends, or -errno.
  */
-static int take_turn(struct nps_inject_job *job)
+static int injector_lock(struct nps_inject_job *job)
 {
 	char path[32];
 	int fd;
@@ -477,12 +477,12 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 {
 	struct nps_inject_thread t = { 0 };
 	struct cave cave = { 0 };
-	int err, turn = take_turn(job);
+	int err, turn = injector_lock(job);
 
 	if (turn < 0)
 		return turn;
 	nps_budget__begin_once(&job->budget);
-	err = nps_inject_job__look(job);
+	err = nps_inject_job__inspect(job);
 	nps_budget__end(&job->budget);
 	if (!err && nps_agent_client__present(&job->maps)) /* another injector was first */
 		err = -EALREADY;
@@ -578,7 +578,7 @@ bool nps_inject__possible(char *why, size_t size)
 	return !why[0];
 }
 
-struct tree {
+struct inject_tree {
 	unsigned int jobs; /* processes that use an NPU */
 	int err;
 	const char *library;
@@ -596,7 +596,7 @@ static bool uses_npu(const struct nps_maps *maps)
 	return false;
 }
 
-static void inject_into(struct tree *tree, pid_t pid)
+static void inject_into(struct inject_tree *tree, pid_t pid)
 {
 	struct nps_inject_result r;
 	int err = nps_inject(pid, tree->library, &r);
@@ -618,9 +618,9 @@ static void inject_into(struct tree *tree, pid_t pid)
 		 (double)r.total_ns / 1e6);
 }
 
-static int visit(pid_t pid, void *arg)
+static int tree_visit(pid_t pid, void *arg)
 {
-	struct tree *tree = arg;
+	struct inject_tree *tree = arg;
 	struct nps_budget budget;
 	struct nps_maps maps;
 	int err;
@@ -648,7 +648,7 @@ static int visit(pid_t pid, void *arg)
 
 int nps_inject__tree(pid_t pid, bool children)
 {
-	struct tree tree = { 0 };
+	struct inject_tree tree = { 0 };
 	char why[128], library[4096];
 
 	if (!nps_inject__possible(why, sizeof(why))) {
@@ -657,7 +657,7 @@ int nps_inject__tree(pid_t pid, bool children)
 	}
 	nps_discover__agent_path(library, sizeof(library));
 	tree.library = library;
-	if (nps_tree__for_each(pid, children, visit, &tree)) {
+	if (nps_tree__for_each(pid, children, tree_visit, &tree)) {
 		nps_warn("pid %d: it has too many threads or descendants: the helper library was not loaded "
 			 "into all of "
 			 "them",

@@ -25,7 +25,7 @@ struct nps_inject_input {
 #define NPS_INJECT_VECTORS (16U << 10) /* of vector registers */
 #define NPS_INJECT_STACK (64U << 10)
 
-enum nps_inject_go { NPS_INJECT_WAIT = 0, NPS_INJECT_LOAD = 1, NPS_INJECT_GIVE_UP = 2 };
+enum nps_inject_go { NPS_INJECT_WAIT = 0, NPS_INJECT_LOAD = 1, NPS_INJECT_ABORT = 2 };
 
 struct nps_inject_area {
 	const struct nps_inject_input *input;

@@ -97,7 +97,7 @@ static uint32_t alu(uint16_t op, uint32_t a, uint32_t b)
 	}
 }
 
-static bool jumps(uint16_t op, uint32_t a, uint32_t b)
+static bool filter_jumps(uint16_t op, uint32_t a, uint32_t b)
 {
 	return op == BPF_JEQ ? a == b : op == BPF_JGT ? a > b : op == BPF_JGE ? a >= b : (a & b) != 0;
 }
@@ -141,7 +141,7 @@ uint32_t nps_inject_filter__run(const struct sock_filter *code, unsigned int n,
 			if (BPF_OP(f->code) == BPF_JA)
 				pc = f->k < n ? pc + f->k : n;
 			else
-				pc += jumps(BPF_OP(f->code), a, b) ? f->jt : f->jf;
+				pc += filter_jumps(BPF_OP(f->code), a, b) ? f->jt : f->jf;
 			break;
 		case BPF_RET:
 			return BPF_RVAL(f->code) == BPF_A ? a : f->k;

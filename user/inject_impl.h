@@ -49,7 +49,7 @@ struct nps_inject_job {
 };
 
 /* Reads the job. 0, or -errno with the reason in job->why. Call the free function in both cases. */
-int nps_inject_job__look(struct nps_inject_job *job);
+int nps_inject_job__inspect(struct nps_inject_job *job);
 /* Reads the mappings again. */
 int nps_inject_job__refresh(struct nps_inject_job *job);
 void nps_inject_job__free(struct nps_inject_job *job);

@@ -203,7 +203,7 @@ static bool is_dl(const char *path)
 }
 
 /* Copies missing addresses of functions of one mapped file into job->input. */
-static void take_functions(struct nps_inject_job *job, const struct nps_mapping *m, struct nps_elf *elf)
+static void collect_functions(struct nps_inject_job *job, const struct nps_mapping *m, struct nps_elf *elf)
 {
 	static const struct {
 		const char *name;
@@ -251,7 +251,7 @@ static void find_restorers(struct nps_inject_job *job, const struct nps_mapping 
 }
 
 /* Reads one mapping of code. -E2BIG: there are more than any real job has. */
-static int look_at(struct nps_inject_job *job, const struct nps_mapping *m, const char *program)
+static int mapping_inspect(struct nps_inject_job *job, const struct nps_mapping *m, const char *program)
 {
 	bool libc = is_libc(m->path) || is_threads(m->path) || is_dl(m->path), ok = true;
 	struct nps_elf_function f;
@@ -273,7 +273,7 @@ static int look_at(struct nps_inject_job *job, const struct nps_mapping *m, cons
 		return ok ? 0 : -E2BIG;
 	if (!nps_elf__open(fd, &job->budget, &elf)) {
 		if (libc)
-			take_functions(job, m, elf);
+			collect_functions(job, m, elf);
 		else if (!nps_elf__find(elf, "malloc", false, &f))
 			ok = add_range(&job->allocators, m) && add_range(&job->never, m);
 	}
@@ -311,7 +311,7 @@ static int find_code(struct nps_inject_job *job)
 						      m->path);
 		if (is_libc(m->path))
 			libc = m->path;
-		err = look_at(job, m, program);
+		err = mapping_inspect(job, m, program);
 		if (err == -ETIME)
 			return refuse_costly(job);
 		if (err)
@@ -471,7 +471,7 @@ uint64_t nps_inject_job__cave(const struct nps_inject_job *job, uint64_t pc, siz
 	return 0;
 }
 
-int nps_inject_job__look(struct nps_inject_job *job)
+int nps_inject_job__inspect(struct nps_inject_job *job)
 {
 	int err = check_state(job);
 

@@ -21,7 +21,7 @@
 #include "inject_impl.h"
 
 #define MOST_THREADS 4096
-#define LOOK_NS 5000000000ULL /* longest search for a safe point */
+#define SEARCH_NS 5000000000ULL /* longest search for a safe point */
 #define LONGEST_PAUSE_US 10000
 #define STOP_US 1000000 /* limit for one thread to stop: it may have to wait for a CPU */
 #define DEEPEST_STACK (16UL << 20)
@@ -209,11 +209,11 @@ void nps_inject__let_go(struct nps_inject_thread *t)
 
 void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject_result *r)
 {
-	uint64_t took = nps_now(CLOCK_MONOTONIC) - t->stopped_at;
+	uint64_t elapsed = nps_now(CLOCK_MONOTONIC) - t->stopped_at;
 
 	r->stops++;
-	if (took > r->stopped_ns)
-		r->stopped_ns = took;
+	if (elapsed > r->stopped_ns)
+		r->stopped_ns = elapsed;
 }
 
 /* ---- is this a safe point? ---- */
@@ -222,7 +222,7 @@ void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject
  * Is there a frame of a signal handler, of an allocator or of the code at `also` (NULL: none) on the stack?
  * Every word that could be such an address counts.
  */
-static const char *look_at_stack(const struct nps_inject_job *job, uint64_t sp, const struct nps_range *also)
+static const char *check_stack(const struct nps_inject_job *job, uint64_t sp, const struct nps_range *also)
 {
 	const struct nps_mapping *m = nps_inject_job__mapping(job, sp);
 	size_t size = m ? m->end - sp : 0;
@@ -257,7 +257,7 @@ bool nps_inject__may_return(const struct nps_inject_job *job, const struct nps_i
 	uint64_t pc = nps_inject_regs__pc(regs);
 
 	return (pc >= code->start && pc < code->end) ||
-	       look_at_stack(job, nps_inject_regs__sp(regs), code) != NULL;
+	       check_stack(job, nps_inject_regs__sp(regs), code) != NULL;
 }
 
 /* Only threads created by glibc can create threads: their descriptor contains their id. */
@@ -307,7 +307,7 @@ static const char *judge(struct nps_inject_job *job, struct nps_inject_thread *t
 		return "it waits for a signal";
 	if (now.nr == -1 && nps_ranges__hold(&job->libc, pc))
 		return "it is in the C library";
-	why = look_at_stack(job, nps_inject_regs__sp(&t->regs), NULL);
+	why = check_stack(job, nps_inject_regs__sp(&t->regs), NULL);
 	if (why)
 		return why;
 	if (!is_of_libc(job, t, status.v[NPS_INJECT_NSPID]))
@@ -335,7 +335,7 @@ static int by_eagerness(const void *a, const void *b)
 	return (int)x->sort - (int)y->sort;
 }
 
-static int list_threads(pid_t pid, struct candidate *v)
+static int candidates_list(pid_t pid, struct candidate *v)
 {
 	struct nps_inject_sleep s;
 	char path[32];
@@ -394,8 +394,8 @@ int nps_inject__stop_somewhere(struct nps_inject_job *job, struct nps_inject_thr
 	unsigned int pause = 500;
 	int found = v ? 0 : -ENOMEM;
 
-	while (!found && nps_now(CLOCK_MONOTONIC) - begin < LOOK_NS) {
-		int n = list_threads(job->pid, v);
+	while (!found && nps_now(CLOCK_MONOTONIC) - begin < SEARCH_NS) {
+		int n = candidates_list(job->pid, v);
 
 		found = nps_inject_job__refresh(job);
 		for (int i = 0; !found && i < n; i++) {

@@ -12,20 +12,20 @@
 #include <unistd.h>
 
 #include "irq.skel.h"
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "log.h"
 
 #define MAX_LINKS 16
 
-struct nps_irq_side {
+struct nps_irq_tracer {
 	struct irq_bpf *skel;
 	struct bpf_link *links[MAX_LINKS];
 	int n_links;
 };
 
-int nps_irq_side__open(struct nps_kernel_side *k, uint64_t wake_bytes, struct nps_irq_side **out)
+int nps_irq_tracer__open(struct nps_bpf_loader *k, uint64_t wake_bytes, struct nps_irq_tracer **out)
 {
-	struct nps_irq_side *irq = calloc(1, sizeof(*irq));
+	struct nps_irq_tracer *irq = calloc(1, sizeof(*irq));
 	int err = irq ? 0 : -ENOMEM;
 
 	if (!err) {
@@ -34,30 +34,30 @@ int nps_irq_side__open(struct nps_kernel_side *k, uint64_t wake_bytes, struct np
 	}
 	if (!err) {
 		memcpy((void *)&irq->skel->rodata->wake_bytes, &wake_bytes, sizeof(wake_bytes));
-		err = nps_kernel_side__share_maps(k, irq->skel->obj);
+		err = nps_bpf_loader__share_maps(k, irq->skel->obj);
 	}
 	if (!err)
 		err = irq_bpf__load(irq->skel);
 	if (err) {
 		nps_warn("interrupts are not recorded: cannot load their BPF programs: %s: %s",
-			 strerror(-err), nps_kernel_side__advice(err));
-		nps_irq_side__close(irq);
+			 strerror(-err), nps_bpf_loader__advice(err));
+		nps_irq_tracer__close(irq);
 		irq = NULL;
 	}
 	*out = irq;
 	return err;
 }
 
-void nps_irq_side__close(struct nps_irq_side *irq)
+void nps_irq_tracer__close(struct nps_irq_tracer *irq)
 {
 	if (!irq)
 		return;
-	nps_irq_side__detach(irq);
+	nps_irq_tracer__detach(irq);
 	irq_bpf__destroy(irq->skel);
 	free(irq);
 }
 
-void nps_irq_side__detach(struct nps_irq_side *irq)
+void nps_irq_tracer__detach(struct nps_irq_tracer *irq)
 {
 	for (int i = 0; irq && i < irq->n_links; i++)
 		bpf_link__destroy(irq->links[i]);
@@ -73,7 +73,7 @@ static bool is_needed(const struct bpf_program *prog)
 	return !strncmp(name, "hard", 4) || !strncmp(name, "soft", 4);
 }
 
-int nps_irq_side__attach(struct nps_irq_side *irq)
+int nps_irq_tracer__attach(struct nps_irq_tracer *irq)
 {
 	struct bpf_program *prog;
 	int missing = 0;
@@ -94,7 +94,7 @@ int nps_irq_side__attach(struct nps_irq_side *irq)
 			 "needs "
 			 "CONFIG_TRACEPOINTS",
 			 strerror(-missing));
-		nps_irq_side__detach(irq);
+		nps_irq_tracer__detach(irq);
 	}
 	return missing;
 }
@@ -119,7 +119,7 @@ static void add_name(cJSON *interrupts, const char *number)
 		cJSON_AddStringToObject(interrupts, number, name);
 }
 
-void nps_irq_side__names(cJSON *interrupts)
+void nps_irq_tracer__names(cJSON *interrupts)
 {
 	DIR *dir = opendir("/sys/kernel/irq");
 	struct dirent *entry;

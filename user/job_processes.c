@@ -12,7 +12,7 @@
 #include "log.h"
 #include "probe_rows.h"
 
-#define MOST_LOOKS 1024 /* reads of /proc a second, of idle processes */
+#define MAX_POLLS 1024 /* reads of /proc a second, of idle processes */
 #define MOST_REFUSED 1024 /* remembered births whose parents have used up their budget */
 #define MOST_UNREAD 16384 /* listed ones: a job can start any number */
 
@@ -23,14 +23,14 @@ struct nps_refused {
 	bool executed;
 };
 
-static struct nps_process **slot_of(const struct nps_capture *c, pid_t pid)
+static struct nps_process **process_slot(const struct nps_capture *c, pid_t pid)
 {
 	return (struct nps_process **)&c->by_pid[(unsigned int)pid % NPS_PID_SLOTS];
 }
 
 void nps_job_processes__add(struct nps_capture *c, struct nps_process *p, struct nps_process *parent)
 {
-	struct nps_process **slot = slot_of(c, p->pid);
+	struct nps_process **slot = process_slot(c, p->pid);
 
 	p->root = parent ? parent->root : p;
 	p->root->n_born++;
@@ -45,7 +45,7 @@ void nps_job_processes__add(struct nps_capture *c, struct nps_process *p, struct
 
 struct nps_process *nps_job_processes__find_started(const struct nps_capture *c, pid_t pid, uint64_t started)
 {
-	for (struct nps_process *p = *slot_of(c, pid); p; p = p->next_of_pid)
+	for (struct nps_process *p = *process_slot(c, pid); p; p = p->next_of_pid)
 		if (p->pid == pid && nps_process__has_started(p, started))
 			return p;
 	return NULL;
@@ -57,7 +57,7 @@ struct nps_process *nps_job_processes__find(const struct nps_capture *c, pid_t p
 }
 
 /* A child that has not called exec shares its parent's properties. */
-static void inherit(struct nps_process *p, const struct nps_process *parent)
+static void process_inherit(struct nps_process *p, const struct nps_process *parent)
 {
 	if (!parent || parent->source == NPS_PROCESS_UNREAD)
 		return;
@@ -122,7 +122,7 @@ static pid_t subject_of(const struct nps_notice *n)
 	return (pid_t)(n->what == NPS_NOTICE_FORK ? n->arg : n->pid);
 }
 
-static bool is_same(const struct nps_notice *a, const struct nps_notice *b)
+static bool notice_is_same(const struct nps_notice *a, const struct nps_notice *b)
 {
 	return subject_of(a) == subject_of(b) && (a->started == b->started || !a->started || !b->started);
 }
@@ -137,10 +137,10 @@ static void merge(struct nps_refused *r, const struct nps_notice *n, struct nps_
 	r->executed |= n->what == NPS_NOTICE_EXEC;
 }
 
-static void leave_out(struct nps_capture *c, struct nps_process *root)
+static void tree_leave_out(struct nps_capture *c, struct nps_process *root)
 {
 	nps_budget__leave_out(&root->budget, NPS_LEFT_BORN);
-	c->degraded |= nps_budget__tell(&root->budget, root->pid);
+	c->degraded |= nps_budget__report(&root->budget, root->pid);
 }
 
 /* A family gets at most half of the entries that others do not use. */
@@ -152,11 +152,11 @@ static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 	if (!payer)
 		return;
 	if (payer->root->n_born >= NPS_BUDGET_BORN) {
-		leave_out(c, payer->root);
+		tree_leave_out(c, payer->root);
 		return;
 	}
 	for (size_t i = 0; i < c->n_refused; i++) {
-		if (is_same(&c->refused[i].notice, n)) {
+		if (notice_is_same(&c->refused[i].notice, n)) {
 			merge(&c->refused[i], n, payer);
 			return;
 		}
@@ -165,7 +165,7 @@ static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 	if (!c->refused)
 		c->refused = malloc(MOST_REFUSED * sizeof(*c->refused));
 	if (!c->refused || held >= MOST_REFUSED - c->n_refused)
-		leave_out(c, payer->root);
+		tree_leave_out(c, payer->root);
 	else
 		c->refused[c->n_refused++] = (struct nps_refused){
 			.notice = *n,
@@ -177,12 +177,12 @@ static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 /* A check whether a child still exists is charged to its parent, too. */
 static bool may_wait(struct nps_capture *c, const struct nps_refused *r)
 {
-	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), took;
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), elapsed;
 	bool there = r->payer->root->n_born < NPS_BUDGET_BORN && nps_pid_exists(subject_of(&r->notice));
 
-	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
-	nps_budget__pay(&r->payer->budget, took);
-	nps_budget__pay(&c->work, took);
+	elapsed = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	nps_budget__pay(&r->payer->budget, elapsed);
+	nps_budget__pay(&c->work, elapsed);
 	return there;
 }
 
@@ -197,7 +197,7 @@ static bool retry(struct nps_capture *c, const struct nps_refused *r)
 	if (err == -E2BIG && may_wait(c, r))
 		return false;
 	if (err)
-		leave_out(c, r->payer->root);
+		tree_leave_out(c, r->payer->root);
 	else
 		p = nps_job_processes__find_started(c, pid, n->started);
 	if (p && n->started)
@@ -222,14 +222,14 @@ void nps_job_processes__retry(struct nps_capture *c, uint64_t ns)
 	}
 }
 
-void nps_job_processes__give_up(struct nps_capture *c)
+void nps_job_processes__abandon(struct nps_capture *c)
 {
 	for (size_t i = 0; i < c->n_refused; i++) {
 		const struct nps_notice *n = &c->refused[i].notice;
 		const struct nps_process *p = nps_job_processes__find_started(c, subject_of(n), n->started);
 
 		if (!p || (!p->alive && !n->started)) /* the pid alone does not identify it */
-			leave_out(c, c->refused[i].payer->root);
+			tree_leave_out(c, c->refused[i].payer->root);
 	}
 	c->n_refused = 0;
 }
@@ -262,7 +262,7 @@ struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const st
 	if (p && n->started)
 		complete(p, n);
 	if (p && n->what == NPS_NOTICE_FORK && !p->executed && p->source == NPS_PROCESS_UNREAD)
-		inherit(p, nps_job_processes__find(c, (pid_t)n->pid));
+		process_inherit(p, nps_job_processes__find(c, (pid_t)n->pid));
 	return p;
 }
 
@@ -281,7 +281,7 @@ void nps_job_processes__account_cpu(struct nps_capture *c)
 	uint64_t cpu_ns;
 
 	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && nps_process__look(p, &cpu_ns))
+		if (p->alive && nps_process__read_cpu(p, &cpu_ns))
 			nps_job_processes__add_cpu(c, p, cpu_ns);
 }
 
@@ -295,11 +295,11 @@ void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code)
 	p->exit_code = code;
 }
 
-static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
+static void process_poll(struct nps_capture *c, struct nps_process *p, uint64_t now)
 {
 	uint64_t cpu_ns;
 
-	if (nps_process__look(p, &cpu_ns)) {
+	if (nps_process__read_cpu(p, &cpu_ns)) {
 		p->missed = false;
 		nps_job_processes__add_cpu(c, p, cpu_ns);
 	} else if (!p->missed) {
@@ -311,19 +311,19 @@ static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
 	}
 }
 
-void nps_job_processes__look(struct nps_capture *c, uint64_t now)
+void nps_job_processes__poll(struct nps_capture *c, uint64_t now)
 {
-	struct nps_process *first = c->next_look ? c->next_look : c->processes, *p = first;
-	unsigned int looks = 0;
+	struct nps_process *first = c->next_polled ? c->next_polled : c->processes, *p = first;
+	unsigned int polls = 0;
 
 	while (p) {
 		bool rests = !p->busy && !p->missed;
 
-		if (p->alive && (!rests || looks < MOST_LOOKS)) {
-			looks += rests;
-			if (rests && looks == MOST_LOOKS)
-				c->next_look = p->next;
-			look_at(c, p, now);
+		if (p->alive && (!rests || polls < MAX_POLLS)) {
+			polls += rests;
+			if (rests && polls == MAX_POLLS)
+				c->next_polled = p->next;
+			process_poll(c, p, now);
 		}
 		p = p->next ? p->next : c->processes;
 		if (p == first)
@@ -345,7 +345,7 @@ static bool is_incomplete(const struct nps_process *p)
 /* If only the host is recorded nothing is missing: the kernel reports names and actions of processes. */
 static bool is_of_host_alone(const struct nps_capture *c)
 {
-	if (c->opts->level != NPS_LEVEL_NONE && !c->opts->host_asked)
+	if (c->opts->level != NPS_LEVEL_NONE && !c->opts->host_requested)
 		return false;
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->has_cann) /* its children can use its library of marks, too */

@@ -35,7 +35,7 @@ void nps_job_processes__missed(struct nps_capture *c, pid_t pid);
 void nps_job_processes__retry(struct nps_capture *c, uint64_t ns);
 
 /* The capture ends: those that still wait for that are reported as left out. */
-void nps_job_processes__give_up(struct nps_capture *c);
+void nps_job_processes__abandon(struct nps_capture *c);
 
 /* The process has used CPU_NS of CPU time since its start: adds the increase to the capture's. */
 void nps_job_processes__add_cpu(struct nps_capture *c, struct nps_process *p, uint64_t cpu_ns);
@@ -51,7 +51,7 @@ void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code);
  * without an event. If there are many, it reads those that ran recently, and of the others as many as fit
  * into a second, in turn.
  */
-void nps_job_processes__look(struct nps_capture *c, uint64_t now);
+void nps_job_processes__poll(struct nps_capture *c, uint64_t now);
 
 /* Reports the processes of which something is missing because they exited too early. */
 void nps_job_processes__report(struct nps_capture *c);

@@ -32,7 +32,7 @@ static bool is_code(char type)
 	return strchr("tTwW", type);
 }
 
-/* Assigns a line to the first address at or above it; inherit() handles the addresses after that. */
+/* Assigns a line to the first address at or above it; symbols_inherit() handles the addresses after that. */
 static void one_line(const char *line, struct nps_ksym *syms, uint64_t *nearest, size_t n)
 {
 	char name[128], module[64] = "", type;
@@ -50,7 +50,7 @@ static void one_line(const char *line, struct nps_ksym *syms, uint64_t *nearest,
 	snprintf(syms[i].name, sizeof(syms[i].name), module[0] ? "%.80s [%.30s]" : "%.80s", name, module);
 }
 
-static void inherit(struct nps_ksym *syms, uint64_t *nearest, size_t n)
+static void symbols_inherit(struct nps_ksym *syms, uint64_t *nearest, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (i && nearest[i] < nearest[i - 1]) {
@@ -74,7 +74,7 @@ int nps_kallsyms__name(FILE *f, struct nps_ksym *syms, size_t n)
 		syms[i].name[0] = '\0';
 	while (getline(&line, &cap, f) > 0)
 		one_line(line, syms, nearest, n);
-	inherit(syms, nearest, n);
+	symbols_inherit(syms, nearest, n);
 	free(line);
 	free(nearest);
 	return ferror(f) ? -EIO : 0;

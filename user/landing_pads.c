@@ -19,7 +19,7 @@ struct bytes {
 	bool failed;
 };
 
-static uint64_t take(struct bytes *b, size_t n)
+static uint64_t bytes_read(struct bytes *b, size_t n)
 {
 	uint64_t v = 0;
 
@@ -33,13 +33,13 @@ static uint64_t take(struct bytes *b, size_t n)
 	return v;
 }
 
-static uint64_t take_leb(struct bytes *b)
+static uint64_t read_leb(struct bytes *b)
 {
 	uint64_t v = 0, byte;
 	unsigned int shift = 0;
 
 	do {
-		byte = take(b, 1);
+		byte = bytes_read(b, 1);
 		if (shift < 64)
 			v |= (byte & 0x7f) << shift;
 		shift += 7;
@@ -48,10 +48,10 @@ static uint64_t take_leb(struct bytes *b)
 }
 
 /* Reads an address in the encoding RELATIVE. 0: none. */
-static uint64_t take_address(struct bytes *b)
+static uint64_t read_address(struct bytes *b)
 {
 	uint64_t from = b->address;
-	int32_t offset = (int32_t)take(b, 4);
+	int32_t offset = (int32_t)bytes_read(b, 4);
 
 	return offset ? from + (uint64_t)(int64_t)offset : 0;
 }
@@ -78,19 +78,19 @@ static int find_description(const struct nps_elf *elf, uint64_t address, uint64_
 	b = bytes_at(elf, header, buf, sizeof(buf));
 	if (b.end - b.at < 12 || memcmp(buf, begin, sizeof(begin)) != 0)
 		return -EINVAL;
-	take(&b, 8);
-	high = take(&b, 4);
+	bytes_read(&b, 8);
+	high = bytes_read(&b, 4);
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2, start;
 
 		b = bytes_at(elf, header + 12 + 8 * mid, buf, 8);
-		start = header + (uint64_t)(int64_t)(int32_t)take(&b, 4);
+		start = header + (uint64_t)(int64_t)(int32_t)bytes_read(&b, 4);
 		if (b.failed)
 			return -EINVAL;
 		if (start > address) {
 			high = mid;
 		} else {
-			*description = header + (uint64_t)(int64_t)(int32_t)take(&b, 4);
+			*description = header + (uint64_t)(int64_t)(int32_t)bytes_read(&b, 4);
 			low = mid + 1;
 		}
 		if (b.failed)
@@ -108,30 +108,30 @@ static int read_common(const struct nps_elf *elf, uint64_t address, bool *has)
 	uint64_t version;
 
 	*has = false;
-	if (take(&b, 4) == UINT32_MAX || take(&b, 4))
+	if (bytes_read(&b, 4) == UINT32_MAX || bytes_read(&b, 4))
 		return -EINVAL;
-	version = take(&b, 1);
+	version = bytes_read(&b, 1);
 	for (size_t i = 0; i < sizeof(augmentation) && (!i || augmentation[i - 1]); i++)
-		augmentation[i] = (char)take(&b, 1);
-	take_leb(&b);
-	take_leb(&b);
+		augmentation[i] = (char)bytes_read(&b, 1);
+	read_leb(&b);
+	read_leb(&b);
 	if (version == 1)
-		take(&b, 1);
+		bytes_read(&b, 1);
 	else
-		take_leb(&b);
+		read_leb(&b);
 	if (b.failed || augmentation[sizeof(augmentation) - 1] || (version != 1 && version != 3))
 		return -EINVAL;
 	if (*augmentation != 'z')
 		return *augmentation ? -EINVAL : 0;
-	take_leb(&b);
+	read_leb(&b);
 	for (const char *c = augmentation + 1; *c; c++) {
 		if (*c == 'S' || *c == 'B') /* a signal's frame; signed with the second key */
 			continue;
-		encoding = (uint8_t)take(&b, 1);
+		encoding = (uint8_t)bytes_read(&b, 1);
 		if (*c == 'L' && encoding != OMITTED)
 			*has = true;
 		if (*c == 'P')
-			take(&b, (encoding & ~INDIRECT) == RELATIVE ? 4 : 8);
+			bytes_read(&b, (encoding & ~INDIRECT) == RELATIVE ? 4 : 8);
 		else if ((*c != 'L' && *c != 'R') || (encoding != RELATIVE && encoding != OMITTED))
 			return -EINVAL;
 	}
@@ -149,12 +149,12 @@ static int read_description(const struct nps_elf *elf, uint64_t address, uint64_
 	int err;
 
 	*table = 0;
-	if (take(&b, 4) == UINT32_MAX)
+	if (bytes_read(&b, 4) == UINT32_MAX)
 		return -EINVAL;
 	common = b.address;
-	common -= take(&b, 4);
-	*start = take_address(&b);
-	size = take(&b, 4);
+	common -= bytes_read(&b, 4);
+	*start = read_address(&b);
+	size = bytes_read(&b, 4);
 	if (b.failed || function < *start)
 		return -EINVAL;
 	if (function - *start >= size)
@@ -162,8 +162,8 @@ static int read_description(const struct nps_elf *elf, uint64_t address, uint64_
 	err = read_common(elf, common, &has);
 	if (err || !has)
 		return err;
-	take_leb(&b);
-	*table = take_address(&b);
+	read_leb(&b);
+	*table = read_address(&b);
 	return b.failed ? -EINVAL : 0;
 }
 
@@ -171,16 +171,16 @@ static int read_description(const struct nps_elf *elf, uint64_t address, uint64_
 static int read_table(struct bytes *b, uint64_t start, int64_t base, void (*each)(int64_t at, void *arg),
 		      void *arg)
 {
-	uint64_t from = start, encoding = take(b, 1), size, pad;
+	uint64_t from = start, encoding = bytes_read(b, 1), size, pad;
 
 	if (encoding == RELATIVE)
-		from = take_address(b);
+		from = read_address(b);
 	else if (encoding != OMITTED)
 		return -EINVAL;
-	if (take(b, 1) != OMITTED)
-		take_leb(b); /* address of the types that it catches */
-	encoding = take(b, 1);
-	size = take_leb(b);
+	if (bytes_read(b, 1) != OMITTED)
+		read_leb(b); /* address of the types that it catches */
+	encoding = bytes_read(b, 1);
+	size = read_leb(b);
 	if (b->failed || (encoding != 0x01 && encoding != 0x03))
 		return -EINVAL;
 	if (size > (size_t)(b->end - b->at))
@@ -188,9 +188,9 @@ static int read_table(struct bytes *b, uint64_t start, int64_t base, void (*each
 	b->end = b->at + size;
 	while (b->at < b->end) {
 		for (int i = 0; i < 2; i++) /* the range of calls: start, bytes */
-			encoding == 0x01 ? take_leb(b) : take(b, 4);
-		pad = encoding == 0x01 ? take_leb(b) : take(b, 4);
-		take_leb(b);
+			encoding == 0x01 ? read_leb(b) : bytes_read(b, 4);
+		pad = encoding == 0x01 ? read_leb(b) : bytes_read(b, 4);
+		read_leb(b);
 		if (b->failed)
 			return -EINVAL;
 		if (pad)

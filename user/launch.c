@@ -30,7 +30,7 @@ static void set_preload(const char *library)
 	free(value);
 }
 
-static void child(char *const argv[], const char *preload, int sock)
+static void job_child(char *const argv[], const char *preload, int sock)
 {
 	sigset_t none;
 	char go;
@@ -67,7 +67,7 @@ pid_t nps_launch__prepare(char *const argv[], const char *preload, int *go)
 	}
 	if (pid == 0) {
 		close(sock[0]);
-		child(argv, preload, sock[1]);
+		job_child(argv, preload, sock[1]);
 	}
 	close(sock[1]);
 	*go = sock[0];

@@ -18,7 +18,7 @@ static void close_link(const struct nps_link *link)
 		bpf_link__destroy(link->link);
 }
 
-static int keep(struct nps_links *links, struct nps_link link)
+static int links_keep(struct nps_links *links, struct nps_link link)
 {
 	struct nps_link *v = realloc(links->v, (links->n + 1) * sizeof(*v));
 
@@ -34,12 +34,12 @@ static int keep(struct nps_links *links, struct nps_link link)
 
 int nps_links__keep_fd(struct nps_links *links, int fd, unsigned int tier)
 {
-	return keep(links, (struct nps_link){ .fd = fd, .tier = tier });
+	return links_keep(links, (struct nps_link){ .fd = fd, .tier = tier });
 }
 
 int nps_links__keep(struct nps_links *links, struct bpf_link *link, unsigned int tier)
 {
-	return keep(links, (struct nps_link){ .fd = -1, .link = link, .tier = tier });
+	return links_keep(links, (struct nps_link){ .fd = -1, .link = link, .tier = tier });
 }
 
 void nps_links__undo(struct nps_links *links, unsigned int n)

@@ -21,8 +21,8 @@ static void pool_init(struct nps_log_pool *p, uint64_t per_second, uint64_t burs
 	nps_rate_limit__init(&p->common, per_second / 2, burst / 2, now);
 }
 
-void nps_log_budget__init(struct nps_log_budget *b, const struct nps_session *session, uint64_t max_size,
-			  uint64_t per_second)
+void nps_log_budget__init(struct nps_log_budget *b, const struct nps_session_writer *session,
+			  uint64_t max_size, uint64_t per_second)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 
@@ -133,8 +133,8 @@ int nps_log_account__end(struct nps_log_account *a, const char *reason)
 int nps_log_account__add_bytes(struct nps_log_account *a, uint64_t bytes)
 {
 	const struct nps_log_budget *b = a->budget;
-	uint64_t whole = nps_session__bytes(b->session), left = b->max_size > whole ? b->max_size - whole : 0,
-		 used = atomic_load(&a->owner->used);
+	uint64_t whole = nps_session_writer__bytes(b->session),
+		 left = b->max_size > whole ? b->max_size - whole : 0, used = atomic_load(&a->owner->used);
 	unsigned int n = atomic_load(&b->n_owners);
 
 	if (a->end)

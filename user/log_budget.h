@@ -41,7 +41,7 @@ struct nps_log_owner {
 };
 
 struct nps_log_budget {
-	const struct nps_session *session;
+	const struct nps_session_writer *session;
 	uint64_t max_size; /* bytes of the session */
 	uint64_t per_second; /* bytes of all logs */
 	struct nps_log_pool pool[NPS_LOG_POOLS]; /* of the main thread */
@@ -63,8 +63,8 @@ struct nps_log_account {
 };
 
 /* Initialises B for a SESSION of MAX_SIZE bytes. PER_SECOND: bytes of all logs; each can have half of it. */
-void nps_log_budget__init(struct nps_log_budget *b, const struct nps_session *session, uint64_t max_size,
-			  uint64_t per_second);
+void nps_log_budget__init(struct nps_log_budget *b, const struct nps_session_writer *session,
+			  uint64_t max_size, uint64_t per_second);
 void nps_log_budget__free(struct nps_log_budget *b);
 
 /*

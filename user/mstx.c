@@ -8,7 +8,7 @@
 
 #define DEFAULT_DOMAIN "default"
 
-static bool has(const struct nps_mstx_list *list, const char *name, size_t len)
+static bool domains_has(const struct nps_mstx_list *list, const char *name, size_t len)
 {
 	for (unsigned i = 0; i < list->n; i++)
 		if (strlen(list->name[i]) == len && memcmp(list->name[i], name, len) == 0)
@@ -25,7 +25,7 @@ int nps_mstx__parse(struct nps_mstx_list *list, const char *text)
 		len = (size_t)(end - text);
 		if (!len || len >= NPS_STR_MAX)
 			return -EINVAL;
-		if (!has(list, text, len)) {
+		if (!domains_has(list, text, len)) {
 			if (list->n == NPS_MSTX_DOMAINS)
 				return -EINVAL;
 			memcpy(list->name[list->n++], text, len);
@@ -62,6 +62,6 @@ const struct nps_mstx_list *nps_mstx__list(const struct nps_mstx_opts *opts)
 bool nps_mstx__wants_default(const struct nps_mstx_opts *opts)
 {
 	if (opts->include.n)
-		return has(&opts->include, DEFAULT_DOMAIN, strlen(DEFAULT_DOMAIN));
-	return !has(&opts->exclude, DEFAULT_DOMAIN, strlen(DEFAULT_DOMAIN));
+		return domains_has(&opts->include, DEFAULT_DOMAIN, strlen(DEFAULT_DOMAIN));
+	return !domains_has(&opts->exclude, DEFAULT_DOMAIN, strlen(DEFAULT_DOMAIN));
 }

@@ -26,13 +26,13 @@ typedef void (*function)(void);
 typedef int (*get_table)(int module, function ***table, unsigned int *size);
 
 /* What a handle points at. npuscope reads it from outside the job. */
-struct domain {
+struct inject_domain {
 	uint64_t magic;
 	char name[MAX_NAME + 1];
-	struct domain *next;
+	struct inject_domain *next;
 };
 
-static struct domain *domains;
+static struct inject_domain *domains;
 static unsigned int n_domains;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_range;
@@ -58,17 +58,17 @@ static uint64_t next_range(void)
 	return __atomic_add_fetch(&last_range, 1, __ATOMIC_RELAXED);
 }
 
-static struct domain *find_domain(const char *name)
+static struct inject_domain *find_domain(const char *name)
 {
-	for (struct domain *d = domains; d; d = d->next)
+	for (struct inject_domain *d = domains; d; d = d->next)
 		if (strncmp(d->name, name, MAX_NAME) == 0)
 			return d;
 	return NULL;
 }
 
-static struct domain *add_domain(const char *name)
+static struct inject_domain *add_domain(const char *name)
 {
-	struct domain *d = n_domains < MAX_DOMAINS ? calloc(1, sizeof(*d)) : NULL;
+	struct inject_domain *d = n_domains < MAX_DOMAINS ? calloc(1, sizeof(*d)) : NULL;
 
 	if (!d)
 		return NULL;
@@ -83,7 +83,7 @@ static struct domain *add_domain(const char *name)
 /* One handle per name, for the life of the process: marks can come after the domain's end. */
 static void *get_domain(const char *name)
 {
-	struct domain *d;
+	struct inject_domain *d;
 
 	if (!name)
 		return NULL;
@@ -173,19 +173,19 @@ static uint64_t quiet_domain_start(void *domain, const char *message, void *stre
 	return next_range();
 }
 
-struct entry {
+struct inject_entry {
 	unsigned int at;
 	function probed, quiet; /* quiet NULL: without a function the caller does nothing */
 };
 
 /* clang-format off */
-static const struct entry core[] = {
+static const struct inject_entry core[] = {
 	{ CORE_MARK, (function)npuscope_mstxMarkA, NULL },
 	{ CORE_START, (function)npuscope_mstxRangeStartA, (function)quiet_start },
 	{ CORE_END, (function)npuscope_mstxRangeEnd, NULL },
 };
 
-static const struct entry domain[] = {
+static const struct inject_entry domain[] = {
 	{ DOMAIN_CREATE, (function)npuscope_mstxDomainCreateA, (function)quiet_create },
 	{ DOMAIN_DESTROY, (function)npuscope_mstxDomainDestroy, NULL },
 	{ DOMAIN_MARK, (function)npuscope_mstxDomainMarkA, NULL },
@@ -194,7 +194,7 @@ static const struct entry domain[] = {
 };
 /* clang-format on */
 
-static int fill(get_table get, int module, const struct entry *v, size_t n, int quiet)
+static int fill(get_table get, int module, const struct inject_entry *v, size_t n, int quiet)
 {
 	unsigned int size = 0;
 	function **table = NULL;

@@ -7,11 +7,11 @@
 #include "event.h"
 #include "op_signatures.h"
 
-struct row {
+struct argument_row {
 	const char *name, *arguments;
 };
 
-static const struct row rows[] = {
+static const struct argument_row rows[] = {
 #define ROW(name, arguments) { (name), (arguments) },
 	NPS_OP_SIGNATURES(ROW)
 #undef ROW
@@ -21,14 +21,15 @@ static const struct row rows[] = {
 NPS_OP_SIGNATURES(FITS)
 #undef FITS
 
-static int compare(const void *name, const void *row)
+static int argument_compare(const void *name, const void *row)
 {
-	return strcmp(name, ((const struct row *)row)->name);
+	return strcmp(name, ((const struct argument_row *)row)->name);
 }
 
 uint8_t nps_op_arguments(const char *name)
 {
-	const struct row *row = bsearch(name, rows, sizeof(rows) / sizeof(*rows), sizeof(*rows), compare);
+	const struct argument_row *row =
+		bsearch(name, rows, sizeof(rows) / sizeof(*rows), sizeof(*rows), argument_compare);
 
 	return row ? (uint8_t)strlen(row->arguments) : 0;
 }

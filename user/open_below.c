@@ -14,26 +14,26 @@
 #define MAX_DEPTH 64 /* directories below the root */
 #define MAX_LINKS 40 /* the kernel's limit */
 
-struct walk {
+struct path_walk {
 	int root, n;
 	int fds[MAX_DEPTH]; /* descriptors of the components so far */
 	char rest[PATH_MAX]; /* the part of the path that is not opened yet */
 	int links;
 };
 
-static int current(const struct walk *w)
+static int walk_fd(const struct path_walk *w)
 {
 	return w->n ? w->fds[w->n - 1] : w->root;
 }
 
-static void ascend_to(struct walk *w, int n)
+static void ascend_to(struct path_walk *w, int n)
 {
 	while (w->n > n)
 		close(w->fds[--w->n]);
 }
 
 /* Prepends the target of LINK to the rest of the path, which is empty or begins with a slash. */
-static int follow(struct walk *w, int link)
+static int follow(struct path_walk *w, int link)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(link, "", target, sizeof(target));
@@ -55,9 +55,9 @@ static int follow(struct walk *w, int link)
 }
 
 /* Opens the next component, which may be a link. */
-static int enter(struct walk *w, const char *name)
+static int walk_enter(struct path_walk *w, const char *name)
 {
-	int fd = openat(current(w), name, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
+	int fd = openat(walk_fd(w), name, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
 	struct stat st;
 
 	if (fd < 0)
@@ -81,7 +81,7 @@ static int enter(struct walk *w, const char *name)
  * Removes the next component from the rest; false: there is none. A slash after it stays, because it
  * requires a directory.
  */
-static bool next_component(struct walk *w, char name[NAME_MAX + 1], int *err)
+static bool next_component(struct path_walk *w, char name[NAME_MAX + 1], int *err)
 {
 	const char *from = w->rest + strspn(w->rest, "/");
 	size_t len = strcspn(from, "/");
@@ -97,7 +97,7 @@ static bool next_component(struct walk *w, char name[NAME_MAX + 1], int *err)
 
 int nps_open_below__walk(int root, const char *path)
 {
-	struct walk w = { .root = root };
+	struct path_walk w = { .root = root };
 	char name[NAME_MAX + 1];
 	int err = 0, fd;
 
@@ -110,9 +110,9 @@ int nps_open_below__walk(int root, const char *path)
 		if (!strcmp(name, ".."))
 			ascend_to(&w, w.n ? w.n - 1 : 0);
 		else if (strcmp(name, "."))
-			err = enter(&w, name);
+			err = walk_enter(&w, name);
 	}
-	fd = err ? err : fcntl(current(&w), F_DUPFD_CLOEXEC, 0);
+	fd = err ? err : fcntl(walk_fd(&w), F_DUPFD_CLOEXEC, 0);
 	if (!err && fd < 0)
 		fd = -errno;
 	ascend_to(&w, 0);

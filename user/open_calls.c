@@ -26,7 +26,7 @@ static bool is_special(unsigned int probe)
 }
 
 /* Clears slots of results, which are not there yet: they contain addresses. */
-static void take_out_results(struct nps_event *e, const struct nps_probe_row *row)
+static void clear_results(struct nps_event *e, const struct nps_probe_row *row)
 {
 	for (int i = 0; i < 4; i++) {
 		switch (row->slot[i].how) {
@@ -50,7 +50,7 @@ static void on_call(void *arg, const void *record)
 	row = nps_probe_rows__get(e.probe);
 	if (!row || is_special(e.probe) || nps_probe_rows__tier(row) >= c->shed)
 		return;
-	take_out_results(&e, row);
+	clear_results(&e, row);
 	nps_open_slices__keep(c->slices, &e);
 }
 
@@ -63,8 +63,8 @@ static void on_syscall(void *arg, const void *record)
 	nps_open_slices__keep(c->slices, &e);
 }
 
-static int ask(const struct bpf_program *prog, void (*each)(void *arg, const void *record),
-	       struct collecting *c, const char *what)
+static int iterator_run(const struct bpf_program *prog, void (*each)(void *arg, const void *record),
+			struct collecting *c, const char *what)
 {
 	int err = nps_task_iter__run(prog, sizeof(struct nps_event), each, c);
 
@@ -75,16 +75,16 @@ static int ask(const struct bpf_program *prog, void (*each)(void *arg, const voi
 	return err;
 }
 
-int nps_open_calls__collect(struct nps_open_slices *s, struct nps_kernel_side *k, enum nps_tier shed)
+int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k, enum nps_tier shed)
 {
 	struct collecting c = { .slices = s, .shed = shed };
 	int err, other = 0;
 
-	if (nps_kernel_side__is_legacy(k))
+	if (nps_bpf_loader__is_legacy(k))
 		return 0; /* old kernels have no iterators */
-	err = ask(nps_kernel_side__open_calls(k), on_call, &c, "CANN calls");
+	err = iterator_run(nps_bpf_loader__open_calls(k), on_call, &c, "CANN calls");
 	/* If all calls are summed up, none is reported. */
-	if (nps_kernel_side__has_syscalls(k) && nps_kernel_side__threshold(k) < NPS_LONGEST_SUMMED)
-		other = ask(nps_kernel_side__open_syscalls(k), on_syscall, &c, "system calls");
+	if (nps_bpf_loader__has_syscalls(k) && nps_bpf_loader__threshold(k) < NPS_LONGEST_SUMMED)
+		other = iterator_run(nps_bpf_loader__open_syscalls(k), on_syscall, &c, "system calls");
 	return err ? err : other;
 }

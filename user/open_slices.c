@@ -13,7 +13,7 @@
 #include "event.h"
 #include "log.h"
 
-static bool read_file(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)
+static bool thread_read_file(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
 	ssize_t n;
@@ -32,35 +32,35 @@ static bool read_file(uint32_t pid, uint32_t tid, const char *name, char *text, 
 }
 
 /* Contents of a thread's stat: fields 3, 10, 12, 18 and 39, after the name. */
-struct place {
+struct thread_stat {
 	char state; /* 0: the thread has exited */
 	uint16_t prio;
 	uint32_t cpu;
 	uint64_t minor, major; /* page faults */
 };
 
-static struct place place_of(uint32_t pid, uint32_t tid)
+static struct thread_stat thread_read_stat(uint32_t pid, uint32_t tid)
 {
-	struct place place = { 0 };
+	struct thread_stat stat = { 0 };
 	char text[1024], *at;
 
-	if (!read_file(pid, tid, "stat", text, sizeof(text)))
-		return place;
+	if (!thread_read_file(pid, tid, "stat", text, sizeof(text)))
+		return stat;
 	at = strrchr(text, ')');
 	for (int field = 3; at && field <= 39; field++) {
 		at = strchr(at + 1, ' ');
 		if (at && field == 3)
-			place.state = at[1];
+			stat.state = at[1];
 		else if (at && field == 10)
-			place.minor = strtoull(at, NULL, 10);
+			stat.minor = strtoull(at, NULL, 10);
 		else if (at && field == 12)
-			place.major = strtoull(at, NULL, 10);
+			stat.major = strtoull(at, NULL, 10);
 		else if (at && field == 18)
-			place.prio = strtol(at, NULL, 10) + 100; /* /proc shows the kernel's 0 as -100 */
+			stat.prio = strtol(at, NULL, 10) + 100; /* /proc shows the kernel's 0 as -100 */
 		else if (at && field == 39)
-			place.cpu = strtoul(at, NULL, 10);
+			stat.cpu = strtoul(at, NULL, 10);
 	}
-	return place;
+	return stat;
 }
 
 void nps_open_slices__keep(struct nps_open_slices *s, const struct nps_event *e)
@@ -81,7 +81,7 @@ void nps_open_slices__keep(struct nps_open_slices *s, const struct nps_event *e)
 
 /* Adds the slice or wait that the end cut off. Nothing for a thread that started after it. */
 static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st,
-			const struct place *place)
+			const struct thread_stat *stat)
 {
 	/* It may have got a CPU just after the end. */
 	uint64_t on = st->on < s->end ? st->on : 0, since = on ? on : st->off;
@@ -97,8 +97,8 @@ static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct np
 	e.dur = s->end - e.start;
 	e.sched = (struct nps_event_sched){ .off = st->off,
 					    .runnable = st->runnable < e.start ? st->runnable : 0,
-					    .cpu = place->cpu,
-					    .prio = place->prio };
+					    .cpu = stat->cpu,
+					    .prio = stat->prio };
 	/* Nobody woke it: it sleeps, unless it was preempted. */
 	if (!e.sched.runnable && !on && st->state)
 		e.sched.runnable = s->end;
@@ -107,40 +107,40 @@ static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct np
 
 /* Threads report their faults when they leave a CPU, at most once a second: these came after that. */
 static void add_faults(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st,
-		       const struct place *place)
+		       const struct thread_stat *stat)
 {
 	struct nps_event e = { .kind = NPS_EV_FAULT,
 			       .what = NPS_FAULT_SUM,
 			       .pid = st->pid,
 			       .tid = tid,
-			       .start = st->faults_told };
+			       .start = st->faults_reported };
 
-	if (st->faults_told >= s->end || place->minor < st->minor || place->major < st->major ||
-	    (place->minor == st->minor && place->major == st->major))
+	if (st->faults_reported >= s->end || stat->minor < st->minor || stat->major < st->major ||
+	    (stat->minor == st->minor && stat->major == st->major))
 		return; /* it has exited, or has none */
 	e.dur = s->end - e.start;
-	e.fault_sum.minor = place->minor - st->minor;
-	e.fault_sum.major = place->major - st->major;
+	e.fault_sum.minor = stat->minor - st->minor;
+	e.fault_sum.major = stat->major - st->major;
 	nps_open_slices__keep(s, &e);
 }
 
-void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side *k)
+void nps_open_slices__collect(struct nps_open_slices *s, struct nps_bpf_loader *k)
 {
-	int map = nps_kernel_side__threads_fd(k);
+	int map = nps_bpf_loader__threads_fd(k);
 	uint32_t tid, *last = NULL;
 	struct nps_thread st;
 
 	while (!bpf_map_get_next_key(map, last, &tid)) {
-		struct place place;
+		struct thread_stat stat;
 
 		last = &tid;
 		if (bpf_map_lookup_elem(map, &tid, &st) ||
 		    st.pid == (uint32_t)getpid()) /* ours, if our parent is watched */
 			continue;
-		place = place_of(st.pid, tid);
-		if (nps_kernel_side__has_sched(k))
-			add_stretch(s, tid, &st, &place);
-		add_faults(s, tid, &st, &place);
+		stat = thread_read_stat(st.pid, tid);
+		if (nps_bpf_loader__has_sched(k))
+			add_stretch(s, tid, &st, &stat);
+		add_faults(s, tid, &st, &stat);
 	}
 }
 
@@ -152,30 +152,31 @@ static bool has_run_for(uint32_t pid, uint32_t tid, uint64_t length)
 {
 	char text[128];
 
-	return place_of(pid, tid).state == 'R' && read_file(pid, tid, "schedstat", text, sizeof(text)) &&
+	return thread_read_stat(pid, tid).state == 'R' &&
+	       thread_read_file(pid, tid, "schedstat", text, sizeof(text)) &&
 	       strtoull(text, NULL, 10) >= length / 2;
 }
 
-void nps_open_slices__collect_unseen(struct nps_open_slices *s, struct nps_kernel_side *k, pid_t pid)
+void nps_open_slices__collect_unseen(struct nps_open_slices *s, struct nps_bpf_loader *k, pid_t pid)
 {
-	int map = nps_kernel_side__threads_fd(k);
+	int map = nps_bpf_loader__threads_fd(k);
 	struct dirent *entry;
 	char path[64];
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = nps_kernel_side__has_sched(k) && s->begin < s->end ? opendir(path) : NULL;
+	dir = nps_bpf_loader__has_sched(k) && s->begin < s->end ? opendir(path) : NULL;
 	while (dir && (entry = readdir(dir))) {
 		uint32_t tid = strtoul(entry->d_name, NULL, 10);
 		struct nps_thread st;
-		struct place place;
+		struct thread_stat stat;
 
 		if (!tid || !bpf_map_lookup_elem(map, &tid, &st) ||
 		    !has_run_for((uint32_t)pid, tid, s->end - s->begin))
 			continue;
 		st = (struct nps_thread){ .on = s->begin, .pid = (uint32_t)pid };
-		place = place_of((uint32_t)pid, tid);
-		add_stretch(s, tid, &st, &place);
+		stat = thread_read_stat((uint32_t)pid, tid);
+		add_stretch(s, tid, &st, &stat);
 	}
 	if (dir)
 		closedir(dir);

@@ -6,7 +6,7 @@
 #ifndef NPS_OPEN_SLICES_H
 #define NPS_OPEN_SLICES_H
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "probe_rows.h"
 #include "reader.h"
 
@@ -21,20 +21,20 @@ struct nps_open_slices {
  * Collects an event, with NPS_F_OPEN, for each thread with a slice or wait that has not ended, and its page
  * faults. Call it as soon as there are no targets any more: the BPF maps do not change then, but /proc does.
  */
-void nps_open_slices__collect(struct nps_open_slices *slices, struct nps_kernel_side *k);
+void nps_open_slices__collect(struct nps_open_slices *slices, struct nps_bpf_loader *k);
 
 /*
  * The same for threads of PID that never left or got a CPU during the capture: those that run at the end
  * have run since its start, such as a thread that polls on a CPU of its own.
  */
-void nps_open_slices__collect_unseen(struct nps_open_slices *slices, struct nps_kernel_side *k, pid_t pid);
+void nps_open_slices__collect_unseen(struct nps_open_slices *slices, struct nps_bpf_loader *k, pid_t pid);
 
 /*
  * Collects an event, with NPS_F_UNFINISHED, for each call of the job that has begun and not returned.
  * `shed`: probes of this tier and above were dropped before the end, so it is unknown whether their calls
  * have returned. Returns -errno after a warning if that fails.
  */
-int nps_open_calls__collect(struct nps_open_slices *slices, struct nps_kernel_side *k, enum nps_tier shed);
+int nps_open_calls__collect(struct nps_open_slices *slices, struct nps_bpf_loader *k, enum nps_tier shed);
 
 /* Keeps a copy of an event. */
 void nps_open_slices__keep(struct nps_open_slices *slices, const struct nps_event *e);

@@ -9,7 +9,7 @@
 #include "log.h"
 
 /* Index of NAME in the sorted numbers, or where it has to be inserted. */
-static unsigned int place_of(const struct nps_operators *operators, const char *name)
+static unsigned int number_position(const struct nps_operators *operators, const char *name)
 {
 	unsigned int low = 0, high = operators->n;
 
@@ -26,7 +26,7 @@ static unsigned int place_of(const struct nps_operators *operators, const char *
 
 int nps_operators__add(struct nps_operators *operators, const char *name)
 {
-	unsigned int at = place_of(operators, name);
+	unsigned int at = number_position(operators, name);
 	unsigned short *sorted = &operators->sorted[at];
 	char *copy;
 
@@ -115,7 +115,7 @@ static int collect(const struct nps_elf_function *f, void *arg)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int name_compare(const void *a, const void *b)
 {
 	return strcmp(((const struct nps_elf_function *)a)->name, ((const struct nps_elf_function *)b)->name);
 }
@@ -129,7 +129,7 @@ static const struct nps_elf_function *first_phase(const struct functions *all, c
 	if (snprintf(first, sizeof(first), "%s%s", name, first_phase_suffix) >= (int)sizeof(first))
 		return NULL;
 	key.name = first;
-	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare);
+	return bsearch(&key, all->v, all->n, sizeof(*all->v), name_compare);
 }
 
 int nps_operators__find(struct nps_elf *elf, nps_operator_fn each, void *arg)
@@ -138,7 +138,7 @@ int nps_operators__find(struct nps_elf *elf, nps_operator_fn each, void *arg)
 	int err = nps_elf__for_each_function(elf, false, collect, &all);
 
 	if (!err && all.n)
-		qsort(all.v, all.n, sizeof(*all.v), compare);
+		qsort(all.v, all.n, sizeof(*all.v), name_compare);
 	for (size_t i = 0; !err && i < all.n; i++) {
 		const struct nps_elf_function *first = first_phase(&all, all.v[i].name);
 

@@ -33,11 +33,11 @@ static int tracepoint_args(const struct btf *btf, const char *name)
 	return t && btf_is_func_proto(t) ? btf_vlen(t) - 1 : -EPROTO; /* the first is the tracepoint's own */
 }
 
-static void choose(struct osio_bpf *skel, const struct btf *btf, bool fentry)
+static void io_choose(struct osio_bpf *skel, const struct btf *btf, bool fentry)
 {
 	int args = btf ? tracepoint_args(btf, "btf_trace_block_bio_queue") : 1;
-	bool tells_faults = btf && tracepoint_args(btf, "btf_trace_page_fault_user") > 0 &&
-			    tracepoint_args(btf, "btf_trace_page_fault_kernel") > 0;
+	bool counts_faults = btf && tracepoint_args(btf, "btf_trace_page_fault_user") > 0 &&
+			     tracepoint_args(btf, "btf_trace_page_fault_kernel") > 0;
 	bool file = btf && btf__find_by_name_kind(btf, "filemap_fault", BTF_KIND_FUNC) > 0;
 	bool swap = btf && btf__find_by_name_kind(btf, "do_swap_page", BTF_KIND_FUNC) > 0;
 
@@ -45,20 +45,20 @@ static void choose(struct osio_bpf *skel, const struct btf *btf, bool fentry)
 	bpf_program__set_autoload(skel->progs.request_made_old, args == 2);
 	bpf_program__set_autoload(skel->progs.file_fault, fentry && file);
 	bpf_program__set_autoload(skel->progs.swap_fault, fentry && swap);
-	bpf_program__set_autoload(skel->progs.user_fault, !fentry && tells_faults);
-	bpf_program__set_autoload(skel->progs.kernel_fault, !fentry && tells_faults);
+	bpf_program__set_autoload(skel->progs.user_fault, !fentry && counts_faults);
+	bpf_program__set_autoload(skel->progs.kernel_fault, !fentry && counts_faults);
 }
 
-static int load(struct nps_kernel_side *k, struct nps_os_io *io, const struct btf *btf, size_t ring_bytes,
-		bool fentry)
+static int io_load(struct nps_bpf_loader *k, struct nps_os_io *io, const struct btf *btf, size_t ring_bytes,
+		   bool fentry)
 {
 	int err;
 
 	io->skel = osio_bpf__open();
 	if (!io->skel)
 		return -errno;
-	choose(io->skel, btf, fentry);
-	err = nps_kernel_side__adopt(k, io->skel->obj, ring_bytes, (uint64_t *)&io->skel->rodata->wake_bytes);
+	io_choose(io->skel, btf, fentry);
+	err = nps_bpf_loader__adopt(k, io->skel->obj, ring_bytes, (uint64_t *)&io->skel->rodata->wake_bytes);
 	if (!err)
 		err = osio_bpf__load(io->skel);
 	if (err) {
@@ -68,7 +68,7 @@ static int load(struct nps_kernel_side *k, struct nps_os_io *io, const struct bt
 	return err;
 }
 
-int nps_os_io__open(struct nps_kernel_side *k, size_t ring_bytes, struct nps_os_io **out)
+int nps_os_io__open(struct nps_bpf_loader *k, size_t ring_bytes, struct nps_os_io **out)
 {
 	struct nps_os_io *io = calloc(1, sizeof(*io));
 	struct btf *btf;
@@ -76,14 +76,14 @@ int nps_os_io__open(struct nps_kernel_side *k, size_t ring_bytes, struct nps_os_
 
 	if (!io)
 		return -ENOMEM;
-	io->cpus = nps_kernel_side__cpus(k);
+	io->cpus = nps_bpf_loader__cpus(k);
 	io->majors = calloc(io->cpus, sizeof(struct bpf_link *));
 	if (!io->majors) {
 		free(io);
 		return -ENOMEM;
 	}
 	btf = btf__load_vmlinux_btf();
-	err = load(k, io, btf, ring_bytes, nps_kernel_side__cap(k)->fentry);
+	err = io_load(k, io, btf, ring_bytes, nps_bpf_loader__cap(k)->fentry);
 	btf__free(btf);
 	if (err) {
 		nps_os_io__free(io);

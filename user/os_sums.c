@@ -6,7 +6,7 @@
 
 #define BATCH 256 /* more than a bucket of the table ever holds */
 
-static void give_sum(const struct nps_sum_key *key, const struct nps_sum *sum, nps_os_sum_fn fn, void *ctx)
+static void report_sum(const struct nps_sum_key *key, const struct nps_sum *sum, nps_os_sum_fn fn, void *ctx)
 {
 	struct nps_event e = { .kind = NPS_EV_SYSCALL_SUM,
 			       .flags = (uint8_t)key->flags,
@@ -38,24 +38,24 @@ static int empty(int fd, nps_os_sum_fn fn, void *ctx)
 
 		err = bpf_map_lookup_and_delete_batch(fd, from, &where, keys, sums, &n, NULL) ? -errno : 0;
 		for (uint32_t i = 0; (!err || err == -ENOENT) && i < n; i++)
-			give_sum(&keys[i], &sums[i], fn, ctx);
+			report_sum(&keys[i], &sums[i], fn, ctx);
 		from = &where;
 	}
 	return err == -ENOENT ? 0 : err; /* that was the last one */
 }
 
-int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx)
+int nps_os_sums__drain(struct nps_bpf_loader *k, nps_os_sum_fn fn, void *ctx)
 {
-	int fd = nps_kernel_side__sums_fd(k, true);
+	int fd = nps_bpf_loader__sums_fd(k, true);
 	int err = fd < 0 ? 0 : empty(fd, fn, ctx);
 
-	nps_kernel_side__turn_sums(k);
+	nps_bpf_loader__turn_sums(k);
 	return err;
 }
 
-int nps_os_sums__finish(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx)
+int nps_os_sums__finish(struct nps_bpf_loader *k, nps_os_sum_fn fn, void *ctx)
 {
-	int sums = nps_kernel_side__sums_fd(k, false), err = nps_os_sums__take(k, fn, ctx);
+	int sums = nps_bpf_loader__sums_fd(k, false), err = nps_os_sums__drain(k, fn, ctx);
 
 	return sums < 0 || err ? err : empty(sums, fn, ctx);
 }

@@ -4,7 +4,7 @@
 #define NPS_OS_SUMS_H
 
 #include "event.h"
-#include "kernel_side.h"
+#include "bpf_loader.h"
 
 typedef void (*nps_os_sum_fn)(void *ctx, const struct nps_event *e);
 
@@ -12,9 +12,9 @@ typedef void (*nps_os_sum_fn)(void *ctx, const struct nps_event *e);
  * Passes the sums of the idle table to `fn`, and makes the emptied table the current one. The time between
  * two calls must be long enough for a running BPF program to end: a second is plenty. 0 or -errno.
  */
-int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
+int nps_os_sums__drain(struct nps_bpf_loader *k, nps_os_sum_fn fn, void *ctx);
 
 /* Passes the rest of them, once the programs are detached. 0 or -errno. */
-int nps_os_sums__finish(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
+int nps_os_sums__finish(struct nps_bpf_loader *k, nps_os_sum_fn fn, void *ctx);
 
 #endif

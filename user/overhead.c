@@ -89,7 +89,7 @@ static void cost_now(const struct nps_capture *c, const struct nps_overhead *o, 
 }
 
 /* Are costs known, if only by an estimate? */
-static bool is_known(const struct nps_capture *c)
+static bool cost_is_known(const struct nps_capture *c)
 {
 	return c->shared.reader && nps_cost__is_valid(&c->shared.costs.cost);
 }
@@ -123,9 +123,9 @@ void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o)
 	}
 }
 
-void nps_overhead__look(struct nps_capture *c, struct nps_overhead *o)
+void nps_overhead__poll(struct nps_capture *c, struct nps_overhead *o)
 {
-	if (nps_cost_source__look(&c->shared.costs))
+	if (nps_cost_source__poll(&c->shared.costs))
 		nps_overhead__check(c, o);
 }
 
@@ -135,7 +135,7 @@ void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o)
 	double cost[NPS_COST_KINDS];
 	struct nps_reader_counts n = {};
 
-	if (!is_known(c) || nps_kernel_side__counters(c->shared.kernel, counters))
+	if (!cost_is_known(c) || nps_bpf_loader__counters(c->shared.kernel, counters))
 		return;
 	nps_reader__counts(c->shared.reader, &n);
 	cost_now(c, o, cost);
@@ -152,7 +152,7 @@ void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o)
 
 double nps_overhead__percent(const struct nps_capture *c, const struct nps_overhead *o)
 {
-	if (!is_known(c) || !c->job_cpu_ns)
+	if (!cost_is_known(c) || !c->job_cpu_ns)
 		return -1;
 	return 100 * nps_account__sum(o->account.spent) / (double)c->job_cpu_ns;
 }
@@ -162,19 +162,19 @@ static const struct {
 	const char *name;
 	enum nps_cost_kind kind;
 	bool classes;
-} kinds_told[] = {
+} reported_kinds[] = {
 	{ "calls", NPS_COST_CALL, true },	 { "marks", NPS_COST_MARK, true },
 	{ "syscalls", NPS_COST_SYSCALL, false }, { "summed_syscalls", NPS_COST_SUM, false },
 	{ "sched", NPS_COST_SWITCH, false },	 { "faults", NPS_COST_FAULT, false },
 };
-#define KINDS_TOLD (sizeof(kinds_told) / sizeof(*kinds_told))
+#define REPORTED_KINDS (sizeof(reported_kinds) / sizeof(*reported_kinds))
 
-static double spent_for(const struct nps_overhead *o, size_t told)
+static double spent_for(const struct nps_overhead *o, size_t kind)
 {
 	const double *spent = o->account.spent;
 
-	return kinds_told[told].classes ? nps_account__sum_of_classes(spent, kinds_told[told].kind)
-					: spent[kinds_told[told].kind];
+	return reported_kinds[kind].classes ? nps_account__sum_of_classes(spent, reported_kinds[kind].kind)
+					    : spent[reported_kinds[kind].kind];
 }
 
 /* Prints " (emulated 0.20, single-stepped 3.10)", unless all are cheap. */
@@ -214,14 +214,14 @@ void nps_overhead__print(const struct nps_capture *c, const struct nps_overhead 
 		return;
 	fprintf(out, "watching took %.2f %% of the CPU time the job used%s", percent,
 		basis_words(&c->shared.costs));
-	for (size_t i = 0; i < KINDS_TOLD; i++) {
+	for (size_t i = 0; i < REPORTED_KINDS; i++) {
 		double ns = spent_for(o, i);
 
 		if (!(ns > 0))
 			continue;
-		fprintf(out, "%s%s %.2f", between, kinds_told[i].name, 100 * ns / (double)c->job_cpu_ns);
-		if (kinds_told[i].classes)
-			print_classes(c, o, kinds_told[i].kind, out);
+		fprintf(out, "%s%s %.2f", between, reported_kinds[i].name, 100 * ns / (double)c->job_cpu_ns);
+		if (reported_kinds[i].classes)
+			print_classes(c, o, reported_kinds[i].kind, out);
 		between = ", ";
 	}
 	nps_sources__uncosted(c, uncosted, sizeof(uncosted));
@@ -253,7 +253,7 @@ void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
 		     { "a switch", cost->switch_ns },
 		     { "a page fault", cost->fault_ns } };
 
-	if (!is_known(c))
+	if (!cost_is_known(c))
 		return;
 	fprintf(out, "costs, %s:", nps_cost_basis__name(c->shared.costs.basis));
 	print_class_costs(out, " a probed call", cost->call_ns);
@@ -286,17 +286,17 @@ static const enum nps_tier tier_of[NPS_SHED_STAGES] = { [NPS_SHED_DETAIL] = NPS_
 							[NPS_SHED_NAMES] = NPS_TIER_NAMES,
 							[NPS_SHED_CORE] = NPS_TIER_CORE };
 
-static void give_up(struct nps_capture *c, enum nps_shed what)
+static void stage_shed(struct nps_capture *c, enum nps_shed what)
 {
 	switch (what) {
 	case NPS_SHED_RECORDS:
-		nps_kernel_side__set_threshold(c->shared.kernel, NPS_LONGEST_SUMMED);
+		nps_bpf_loader__set_threshold(c->shared.kernel, NPS_LONGEST_SUMMED);
 		break;
 	case NPS_SHED_SYSCALLS:
-		nps_kernel_side__drop_syscalls(c->shared.kernel);
+		nps_bpf_loader__drop_syscalls(c->shared.kernel);
 		break;
 	case NPS_SHED_SCHED:
-		nps_kernel_side__drop_sched(c->shared.kernel);
+		nps_bpf_loader__drop_sched(c->shared.kernel);
 		break;
 	default:
 		nps_probes__shed(c->shared.probes, tier_of[what]);
@@ -304,10 +304,10 @@ static void give_up(struct nps_capture *c, enum nps_shed what)
 }
 
 /* Sets CAN of stages that could be dropped now. */
-static void look_what_can_go(const struct nps_capture *c, bool can[NPS_SHED_STAGES])
+static void list_sheddable(const struct nps_capture *c, bool can[NPS_SHED_STAGES])
 {
-	can[NPS_SHED_RECORDS] = can[NPS_SHED_SYSCALLS] = nps_kernel_side__has_syscalls(c->shared.kernel);
-	can[NPS_SHED_SCHED] = nps_kernel_side__has_sched(c->shared.kernel);
+	can[NPS_SHED_RECORDS] = can[NPS_SHED_SYSCALLS] = nps_bpf_loader__has_syscalls(c->shared.kernel);
+	can[NPS_SHED_SCHED] = nps_bpf_loader__has_sched(c->shared.kernel);
 	for (int what = NPS_SHED_DETAIL; what < NPS_SHED_STAGES; what++)
 		can[what] = nps_probes__has_tier(c->shared.probes, tier_of[what]);
 }
@@ -320,7 +320,7 @@ void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 	double percent;
 	int what;
 
-	if (!is_known(c))
+	if (!cost_is_known(c))
 		return;
 	nps_overhead__settle(c, o);
 	/*
@@ -330,14 +330,14 @@ void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 	if (c->shared.costs.basis == NPS_COST_ESTIMATED && !c->shared.costs.failed &&
 	    nps_now(CLOCK_MONOTONIC) - c->begin_mono < MEASURING_NS)
 		return;
-	look_what_can_go(c, can);
+	list_sheddable(c, can);
 	what = nps_account__judge(&o->account, c->job_cpu_ns, c->opts->max_overhead, can, &percent);
 	if (what < 0)
 		return;
 	nps_warn("the probes took %.1f %% of the job's CPU time, more than the %.4g %% allowed: no longer "
 		 "recorded: %s",
 		 percent, c->opts->max_overhead, stages[what].words);
-	give_up(c, what);
+	stage_shed(c, what);
 	o->shed[o->n_shed].mono = nps_now(CLOCK_MONOTONIC);
 	o->shed[o->n_shed].percent = percent;
 	o->shed[o->n_shed++].what = what;
@@ -346,7 +346,7 @@ void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 
 /* --- run time of programs, by the kernel's count --- */
 
-static void look_at_program(const char *name, int fd, void *arg)
+static void read_program_stats(const char *name, int fd, void *arg)
 {
 	struct nps_overhead *o = arg;
 	struct bpf_prog_info info = {};
@@ -372,9 +372,9 @@ static void look_at_program(const char *name, int fd, void *arg)
 	o->programs[i].base_ns += info.run_time_ns;
 }
 
-static void look_at_programs(const struct nps_capture *c, struct nps_overhead *o)
+static void read_programs(const struct nps_capture *c, struct nps_overhead *o)
 {
-	nps_sources__programs(c, look_at_program, o);
+	nps_sources__programs(c, read_program_stats, o);
 }
 
 void nps_overhead__turn(struct nps_capture *c, struct nps_overhead *o, bool ending)
@@ -391,14 +391,14 @@ void nps_overhead__turn(struct nps_capture *c, struct nps_overhead *o, bool endi
 	if (now < o->stats_at && !(ending && o->stats_fd >= 0))
 		return;
 	if (o->stats_fd < 0 && !ending && o->stats) {
-		look_at_programs(c, o);
+		read_programs(c, o);
 		nps_bpf_stats__request(o->stats);
 		o->stats_requested = true;
 		return;
 	}
 	if (o->stats_fd < 0)
 		return;
-	look_at_programs(c, o);
+	read_programs(c, o);
 	close(o->stats_fd);
 	o->stats_fd = -1;
 	/* The switch patches the kernel's code, so it becomes less and less frequent. */
@@ -474,7 +474,7 @@ void nps_overhead__describe(const struct nps_capture *c, const struct nps_overhe
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 
 	if (c->shared.kernel)
-		nps_kernel_side__counters(c->shared.kernel, counters);
+		nps_bpf_loader__counters(c->shared.kernel, counters);
 	add_measured(cost, "attach_ms", (double)c->attach_ns / 1e6);
 	add_measured(cost, "detach_ms", (double)c->detach_ns / 1e6);
 	cJSON_AddStringToObject(cost, "source", nps_cost_basis__name(c->shared.costs.basis));
@@ -485,8 +485,8 @@ void nps_overhead__describe(const struct nps_capture *c, const struct nps_overhe
 	add_measured(cost, "fault_ns", c->shared.costs.cost.fault_ns);
 	cJSON_AddNumberToObject(cost, "job_cpu_ns", (double)c->job_cpu_ns);
 	spent = cJSON_AddObjectToObject(cost, "spent_ns");
-	for (size_t i = 0; is_known(c) && i < KINDS_TOLD; i++)
-		cJSON_AddNumberToObject(spent, kinds_told[i].name, (double)(uint64_t)spent_for(o, i));
+	for (size_t i = 0; cost_is_known(c) && i < REPORTED_KINDS; i++)
+		cJSON_AddNumberToObject(spent, reported_kinds[i].name, (double)(uint64_t)spent_for(o, i));
 	add_measured(cost, "overhead_percent", nps_overhead__percent(c, o));
 	nps_sources__describe(c, NPS_SECTION_COST_PART, session, cost);
 	add_measured(cost, "max_overhead_percent", c->opts->max_overhead > 0 ? c->opts->max_overhead : -1);

@@ -54,7 +54,7 @@ void nps_overhead__free(struct nps_overhead *o);
 void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o);
 
 /* Does so if costs have been measured since. */
-void nps_overhead__look(struct nps_capture *c, struct nps_overhead *o);
+void nps_overhead__poll(struct nps_capture *c, struct nps_overhead *o);
 
 /* Time of the probes until now as a percentage of the job's CPU time; negative: not measured. */
 double nps_overhead__percent(const struct nps_capture *c, const struct nps_overhead *o);

@@ -4,7 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 
-#include "stubs.h"
+#include "trampolines.h"
 #include "uprobe_link.h"
 
 int nps_perf_probe__attach(const struct nps_perf_probe *p, struct nps_links *links)
@@ -13,8 +13,8 @@ int nps_perf_probe__attach(const struct nps_perf_probe *p, struct nps_links *lin
 	struct bpf_link *link;
 	int fd;
 
-	if (p->stubs) {
-		fd = nps_stubs__get(p->stubs, p->which, p->cookie);
+	if (p->trampolines) {
+		fd = nps_trampolines__get(p->trampolines, p->which, p->cookie);
 		if (fd >= 0)
 			fd = nps_uprobe_perf__link(fd, p->path, p->offset, p->returns);
 		return fd < 0 ? fd : nps_links__keep_fd(links, fd, p->tier);

@@ -9,11 +9,11 @@
 #include "link_set.h"
 
 struct bpf_program;
-struct nps_stubs;
+struct nps_trampolines;
 
 struct nps_perf_probe {
 	const struct bpf_program *program;
-	struct nps_stubs *stubs; /* trampolines for kernels without cookies; else NULL */
+	struct nps_trampolines *trampolines; /* trampolines for kernels without cookies; else NULL */
 	unsigned int which; /* index of the program in the trampolines */
 	const char *path;
 	uint64_t offset, cookie;

@@ -113,7 +113,7 @@ static int open_ring(struct nps_perf_sampler *s, struct cpu_ring *r, struct perf
 	return 0;
 }
 
-static size_t ring_size(const struct nps_perf_sampler_opts *opts, long cpus)
+static size_t sampler_ring_size(const struct nps_perf_sampler_opts *opts, long cpus)
 {
 	size_t bytes = opts->hz && opts->copy_bytes ? RING_COPY : RING_SMALL;
 
@@ -133,7 +133,7 @@ int nps_perf_sampler__open(const struct nps_perf_sampler_opts *opts, struct nps_
 		return -ENOMEM;
 	cpus = cpus > 0 ? cpus : 1;
 	s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	s->ring_bytes = ring_size(opts, cpus);
+	s->ring_bytes = sampler_ring_size(opts, cpus);
 	s->rings = calloc((size_t)cpus, sizeof(*s->rings));
 	s->fds = calloc((size_t)cpus, sizeof(*s->fds));
 	if (!s->rings || !s->fds)
@@ -187,12 +187,12 @@ void nps_perf_sampler__close(struct nps_perf_sampler *s)
 
 /* --- records ----------------------------------------------------------------------------------------- */
 
-struct cursor {
+struct record_cursor {
 	const uint8_t *at;
 	size_t left;
 };
 
-static const void *take(struct cursor *c, size_t n)
+static const void *cursor_skip(struct record_cursor *c, size_t n)
 {
 	const void *at = c->at;
 
@@ -203,9 +203,9 @@ static const void *take(struct cursor *c, size_t n)
 	return at;
 }
 
-static bool take_u64(struct cursor *c, uint64_t *v)
+static bool cursor_u64(struct record_cursor *c, uint64_t *v)
 {
-	const void *at = take(c, sizeof(*v));
+	const void *at = cursor_skip(c, sizeof(*v));
 
 	if (at)
 		memcpy(v, at, sizeof(*v));
@@ -213,15 +213,15 @@ static bool take_u64(struct cursor *c, uint64_t *v)
 }
 
 /* Only samples configured for it have registers and a stack, at the end. */
-static void parse_copy(struct cursor *c, struct nps_perf_sample *s)
+static void parse_copy(struct record_cursor *c, struct nps_perf_sample *s)
 {
 	uint64_t abi, size, used, reg[N_REGS];
 	const void *at, *stack;
 
-	if (!take_u64(c, &abi) || abi != PERF_SAMPLE_REGS_ABI_64 || !(at = take(c, sizeof(reg))))
+	if (!cursor_u64(c, &abi) || abi != PERF_SAMPLE_REGS_ABI_64 || !(at = cursor_skip(c, sizeof(reg))))
 		return; /* a kernel thread, or a 32-bit program */
 	memcpy(reg, at, sizeof(reg));
-	if (!take_u64(c, &size) || !size || !(stack = take(c, size)) || !take_u64(c, &used))
+	if (!cursor_u64(c, &size) || !size || !(stack = cursor_skip(c, size)) || !cursor_u64(c, &used))
 		return;
 	for (size_t i = 0; i < N_REGS; i++)
 		s->regs[dwarf_of[i]] = reg[i];
@@ -230,18 +230,18 @@ static void parse_copy(struct cursor *c, struct nps_perf_sample *s)
 	s->n_stack = (uint32_t)(used < size ? used : size);
 }
 
-static void parse_sample(struct cursor *c, const struct nps_perf_sink *sink)
+static void parse_sample(struct record_cursor *c, const struct nps_perf_sink *sink)
 {
 	struct nps_perf_sample s = { 0 };
 	uint64_t ids, cpu;
 
-	if (!take_u64(c, &ids) || !take_u64(c, &s.time) || !take_u64(c, &cpu) || !take_u64(c, &s.n_chain) ||
-	    s.n_chain > c->left / 8)
+	if (!cursor_u64(c, &ids) || !cursor_u64(c, &s.time) || !cursor_u64(c, &cpu) ||
+	    !cursor_u64(c, &s.n_chain) || s.n_chain > c->left / 8)
 		return;
 	s.pid = (uint32_t)ids;
 	s.tid = (uint32_t)(ids >> 32);
 	s.cpu = (uint32_t)cpu;
-	s.chain = take(c, s.n_chain * 8);
+	s.chain = cursor_skip(c, s.n_chain * 8);
 	parse_copy(c, &s);
 	sink->sample(sink->ctx, &s);
 }
@@ -283,7 +283,7 @@ static void parse_map(const struct perf_event_header *h, uint64_t time, size_t s
 void nps_perf_sampler__parse(const void *record, size_t size, const struct nps_perf_sink *sink)
 {
 	const struct perf_event_header *h = record;
-	struct cursor c = { (const uint8_t *)(h + 1), size - sizeof(*h) };
+	struct record_cursor c = { (const uint8_t *)(h + 1), size - sizeof(*h) };
 	uint64_t time = 0, a = 0, b = 0;
 
 	if (h->type == PERF_RECORD_SAMPLE) {
@@ -299,15 +299,15 @@ void nps_perf_sampler__parse(const void *record, size_t size, const struct nps_p
 		parse_map(h, time, size - ID_BYTES, sink);
 		break;
 	case PERF_RECORD_FORK: /* pid, ppid, tid, ptid */
-		if (take_u64(&c, &a) && (uint32_t)a != (uint32_t)(a >> 32))
+		if (cursor_u64(&c, &a) && (uint32_t)a != (uint32_t)(a >> 32))
 			sink->fork(sink->ctx, (uint32_t)(a >> 32), (uint32_t)a, time);
 		break;
 	case PERF_RECORD_COMM:
-		if ((h->misc & PERF_RECORD_MISC_COMM_EXEC) && take_u64(&c, &a))
+		if ((h->misc & PERF_RECORD_MISC_COMM_EXEC) && cursor_u64(&c, &a))
 			sink->exec(sink->ctx, (uint32_t)a, time);
 		break;
 	case PERF_RECORD_LOST: /* id, how many */
-		if (take_u64(&c, &a) && take_u64(&c, &b))
+		if (cursor_u64(&c, &a) && cursor_u64(&c, &b))
 			sink->lost(sink->ctx, b);
 		break;
 	case PERF_RECORD_THROTTLE: /* the kernel skipped samples, an unknown number of them */

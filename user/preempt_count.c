@@ -15,7 +15,7 @@ static bool is_called(const struct btf *btf, uint32_t name, const char *what)
 }
 
 /* Offset, bytes, of a member of a struct, also if it is in an unnamed one; negative: there is none. */
-static int64_t member_at(const struct btf *btf, uint32_t id, const char *name, int depth)
+static int64_t type_member_at(const struct btf *btf, uint32_t id, const char *name, int depth)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
 	const struct btf_member *m;
@@ -25,8 +25,8 @@ static int64_t member_at(const struct btf *btf, uint32_t id, const char *name, i
 	m = btf_members(t);
 	for (uint32_t i = 0; i < btf_vlen(t); i++) {
 		int64_t at = is_called(btf, m[i].name_off, name) ? 0
-			     : !m[i].name_off			 ? member_at(btf, m[i].type, name, depth - 1)
-								 : -1;
+			     : !m[i].name_off ? type_member_at(btf, m[i].type, name, depth - 1)
+					      : -1;
 
 		if (at >= 0)
 			return btf_member_bit_offset(t, i) / 8 + at;
@@ -51,7 +51,7 @@ static int64_t variable_at(const struct btf *btf, const struct btf_type *section
 	return -1;
 }
 
-int64_t nps_preempt_count__place(const struct btf *btf)
+int64_t nps_preempt_count__offset(const struct btf *btf)
 {
 	int id = btf ? btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC) : -1;
 	const struct btf_type *section = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
@@ -64,7 +64,7 @@ int64_t nps_preempt_count__place(const struct btf *btf)
 	count = variable_at(btf, section, "__preempt_count", &type);
 	if (count < 0) {
 		count = variable_at(btf, section, "pcpu_hot", &type);
-		member = count < 0 ? 0 : member_at(btf, type, "preempt_count", DEPTH);
+		member = count < 0 ? 0 : type_member_at(btf, type, "preempt_count", DEPTH);
 	}
 	return queue < 0 || count < 0 || member < 0 ? 0 : count + member - queue;
 }

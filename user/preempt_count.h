@@ -13,6 +13,6 @@ struct btf;
  * member of pcpu_hot. 0: unknown. A BPF program cannot name these variables itself: kernels without
  * CONFIG_KALLSYMS_ALL refuse it.
  */
-int64_t nps_preempt_count__place(const struct btf *btf);
+int64_t nps_preempt_count__offset(const struct btf *btf);
 
 #endif

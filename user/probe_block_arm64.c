@@ -53,7 +53,7 @@ static bool system_instruction(struct nps_block *b, uint32_t op)
 }
 
 /* Moves the stack pointer down, or back up to that at the entry at most. */
-static bool move_stack(struct nps_block *b, int64_t down)
+static bool arm64_move_stack(struct nps_block *b, int64_t down)
 {
 	if (b->depth + down < 0 || b->depth + down > MAX_FRAME)
 		return false;
@@ -70,7 +70,7 @@ static bool add_immediate(struct nps_block *b, uint32_t op)
 	bool subtracts = op & 1U << 30, flags = op & 1U << 29, wide = op & 1U << 31;
 
 	if (rd == SP && !flags) {
-		return rn == SP && wide && move_stack(b, subtracts ? value : -value);
+		return rn == SP && wide && arm64_move_stack(b, subtracts ? value : -value);
 	}
 	write_register(b, rd);
 	if (rd == FP && rn == SP && !subtracts && wide && !flags) { /* mov x29, sp */
@@ -109,7 +109,7 @@ static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size
 	if (index == POST_INDEX || (index == PRE_INDEX && rn != SP))
 		return false;
 	if (index == PRE_INDEX) {
-		if (offset > 0 || !move_stack(b, -offset))
+		if (offset > 0 || !arm64_move_stack(b, -offset))
 			return false;
 		offset = 0;
 	}
@@ -123,7 +123,7 @@ static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size
 /* For a load: it may only move the stack pointer, upwards. */
 static bool load_moves(struct nps_block *b, unsigned rn, int64_t offset, enum index index)
 {
-	return index == OFFSET || (index == POST_INDEX && rn == SP && move_stack(b, -offset));
+	return index == OFFSET || (index == POST_INDEX && rn == SP && arm64_move_stack(b, -offset));
 }
 
 /* stp, ldp */

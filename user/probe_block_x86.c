@@ -104,7 +104,7 @@ static bool leaves_block(csh cs, const cs_insn *in)
 }
 
 /* The instruction writes the stack pointer. False: its new value is unknown. */
-static bool move_stack(struct nps_block *b, const cs_insn *in)
+static bool x86_move_stack(struct nps_block *b, const cs_insn *in)
 {
 	const cs_x86_op *op = in->detail->x86.operands;
 	int64_t down;
@@ -173,7 +173,7 @@ bool nps_block_x86__step(struct nps_block *b, const uint8_t *code, size_t len)
 	}
 	for (int i = 0; i < nw; i++)
 		if (is_stack_pointer(writes[i])) {
-			if (!move_stack(&after, b->in))
+			if (!x86_move_stack(&after, b->in))
 				return false;
 			break;
 		}

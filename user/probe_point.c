@@ -87,7 +87,7 @@ struct branches {
 	bool too_many;
 };
 
-static void leads_to(struct branches *b, int64_t to)
+static void branch_leads_to(struct branches *b, int64_t to)
 {
 	if (to > 0 && to <= (int64_t)b->point)
 		b->into = true;
@@ -116,11 +116,11 @@ static void x86_branch(struct branches *br, const uint8_t *b, size_t n, int64_t 
 		n--;
 	}
 	if (n == 2 && (*b == 0xeb || (*b & 0xf0) == 0x70 || (*b & 0xfc) == 0xe0))
-		leads_to(br, end + (int8_t)b[1]);
+		branch_leads_to(br, end + (int8_t)b[1]);
 	else if (n == 5 && *b == 0xe9)
-		leads_to(br, end + rel32(b + 1));
+		branch_leads_to(br, end + rel32(b + 1));
 	else if (n == 6 && *b == 0x0f && (b[1] & 0xf0) == 0x80)
-		leads_to(br, end + rel32(b + 2));
+		branch_leads_to(br, end + rel32(b + 2));
 	else if (n == 5 && *b == 0xe8 && end + rel32(b + 1) > 0 && end + rel32(b + 1) <= (int64_t)br->point)
 		br->into = true;
 	/* Through a register or a table; through a word of the file it is a tail call. */
@@ -152,11 +152,11 @@ static void arm64_branch(struct branches *br, const uint8_t *code, int64_t at)
 	if ((op & 0x7c000000) == 0x14000000) { /* b, bl */
 		to = at + (int64_t)((int32_t)(op << 6) >> 6) * 4;
 		if (!(op >> 31) || (to > 0 && to <= (int64_t)br->point))
-			leads_to(br, to);
+			branch_leads_to(br, to);
 	} else if ((op & 0x7e000000) == 0x34000000 || (op & 0xfe000000) == 0x54000000) { /* cbz, b.cond */
-		leads_to(br, at + (int64_t)((int32_t)(op << 8) >> 13) * 4);
+		branch_leads_to(br, at + (int64_t)((int32_t)(op << 8) >> 13) * 4);
 	} else if ((op & 0x7e000000) == 0x36000000) { /* tbz */
-		leads_to(br, at + (int64_t)((int32_t)(op << 13) >> 18) * 4);
+		branch_leads_to(br, at + (int64_t)((int32_t)(op << 13) >> 18) * 4);
 	} else if ((op & 0xfefff000) == 0xd61f0000) { /* br and its variants, not blr */
 		br->indirect = true;
 	}
@@ -195,7 +195,7 @@ static bool part_leads_back(int machine, const uint8_t *code, size_t n, int64_t 
 
 static void pad_is_at(int64_t at, void *arg)
 {
-	leads_to(arg, at);
+	branch_leads_to(arg, at);
 }
 
 /*
@@ -263,7 +263,8 @@ static bool memory_matters(int machine, const struct nps_probe_need *need)
 }
 
 /* Reason why a probe may not be after the instructions in B. */
-static const char *what_is_gone(const struct nps_block *b, int machine, const struct nps_probe_need *need)
+static const char *what_is_overwritten(const struct nps_block *b, int machine,
+				       const struct nps_probe_need *need)
 {
 	if (b->overwritten & need->arguments)
 		return "an argument is overwritten before the first instruction that is emulated";
@@ -289,10 +290,10 @@ static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, 
 
 	*why = "no instruction of its first block is emulated";
 	while (b->at < len && b->at < MAX_SKIP) {
-		const char *gone = what_is_gone(b, machine, need);
+		const char *overwritten = what_is_overwritten(b, machine, need);
 
-		if (gone) {
-			*why = gone;
+		if (overwritten) {
+			*why = overwritten;
 			break;
 		}
 		if (is_emulated(machine, code + b->at, len - b->at))

@@ -25,7 +25,7 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
  * there the times decide. Otherwise another device is another file, even if number, size and build-id are
  * equal: containers that unpack the same image into memory have files with equal numbers.
  */
-static bool is_same(const struct nps_probed_file *f, const struct stat *st, bool overlay)
+static bool file_is_same(const struct nps_probed_file *f, const struct stat *st, bool overlay)
 {
 	if (f->dev == st->st_dev)
 		return f->ino == st->st_ino;
@@ -40,7 +40,7 @@ struct nps_probed_file *nps_probed_files__find(struct nps_probed_file *files, in
 	bool overlay = is_overlay(fd);
 
 	for (struct nps_probed_file *f = files; f; f = f->next)
-		if (is_same(f, st, overlay))
+		if (file_is_same(f, st, overlay))
 			return f;
 	return NULL;
 }
@@ -67,7 +67,7 @@ struct nps_probed_file *nps_probed_files__add(struct nps_probed_file **files, in
 }
 
 int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
-			 const struct nps_probe_place *place)
+			 const struct nps_probe_address *address)
 {
 	/* The allocation doubles: it is full if the number of probes is a power of two. */
 	bool full = !(f->n & (f->n - 1));
@@ -78,9 +78,9 @@ int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 	f->probes = v;
 	v[f->n++] = (struct nps_attached){ .id = id,
 					   .returns = returns,
-					   .class = place->class,
-					   .start = place->start,
-					   .offset = place->offset };
+					   .class = address->class,
+					   .start = address->start,
+					   .offset = address->offset };
 	return 0;
 }
 
@@ -92,10 +92,10 @@ bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id)
 	return false;
 }
 
-bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_place *place)
+bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_address *address)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		if (f->probes[i].offset == place->offset || f->probes[i].start == place->start)
+		if (f->probes[i].offset == address->offset || f->probes[i].start == address->start)
 			return true;
 	return false;
 }

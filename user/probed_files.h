@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "probe_place.h"
+#include "probe_address.h"
 
 struct nps_attached {
 	uint16_t id;
@@ -18,7 +18,7 @@ struct nps_attached {
 	uint8_t class; /* enum nps_probe_class */
 	unsigned group; /* group of this probe and its links only, 0: it shares one */
 	uint64_t entered; /* entries counted until the last turn */
-	uint64_t taken_out; /* when it was detached, CLOCK_MONOTONIC ns, 0: it was not */
+	uint64_t detached; /* when it was detached, CLOCK_MONOTONIC ns, 0: it was not */
 	bool closing; /* being detached, but its links still exist */
 	uint64_t start, offset; /* in the file: of the function, and of the probe */
 };
@@ -48,7 +48,7 @@ void nps_probed_files__forget_last(struct nps_probed_file **files);
 
 /* Adds a probe of row ID, also at its return if RETURNS. 0 or -ENOMEM. */
 int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
-			 const struct nps_probe_place *place);
+			 const struct nps_probe_address *address);
 
 /* Is row ID probed in the file? */
 bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id);
@@ -57,6 +57,6 @@ bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id);
  * Is there a probe at that offset, or another one in its function? Aliases share code, and one probe there
  * is enough; its offset depends on what the row of the first one reads.
  */
-bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_place *place);
+bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_address *address);
 
 #endif

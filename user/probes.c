@@ -18,7 +18,7 @@
 #include "perf_probe.h"
 #include "proc_maps.h"
 #include "reader.h"
-#include "probe_place.h"
+#include "probe_address.h"
 #include "probed_files.h"
 #include "probe_rows.h"
 #include "session_json.h"
@@ -30,7 +30,7 @@
 #define ENOTSUPP 524 /* the kernel's, which libc does not have */
 
 struct nps_probes {
-	struct nps_kernel_side *k;
+	struct nps_bpf_loader *k;
 	int level;
 	bool shapes;
 	uint32_t left_out; /* enum nps_lib */
@@ -44,7 +44,7 @@ struct nps_probes {
 	uint64_t turned; /* CLOCK_MONOTONIC */
 };
 
-int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
+int nps_probes__new(struct nps_bpf_loader *k, int level, bool shapes, struct nps_operators *operators,
 		    struct nps_probes **out)
 {
 	struct nps_probes *p = calloc(1, sizeof(*p));
@@ -95,11 +95,11 @@ static unsigned group_of(const struct nps_attached *a)
 static void set_groups(struct nps_probes *p, enum nps_tier from, uint8_t state)
 {
 	for (unsigned tier = from; tier < NPS_TIERS; tier++)
-		nps_kernel_side__set_group(p->k, 1 + tier, state);
+		nps_bpf_loader__set_group(p->k, 1 + tier, state);
 	for (const struct nps_probed_file *f = p->files; f; f = f->next)
 		for (unsigned i = 0; i < f->n; i++)
 			if (f->probes[i].group && tier_of(&f->probes[i]) >= from)
-				nps_kernel_side__set_group(p->k, f->probes[i].group, state);
+				nps_bpf_loader__set_group(p->k, f->probes[i].group, state);
 }
 
 void nps_probes__shed(struct nps_probes *p, enum nps_tier tier)
@@ -147,27 +147,26 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
-	struct nps_probe_place place;
+	struct nps_probe_address address;
 	bool returns;
 	int err;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
 	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
 	    /* The programs of old kernels do not record it. */
-	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_kernel_side__is_legacy(m->p->k)))
+	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_bpf_loader__is_legacy(m->p->k)))
 		return 0;
 	/* Before the function is read, because a file can have any number of symbols of one name. */
 	if (nps_probed_file__has(m->file, row->id))
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	returns =
-		nps_probe_rows__returns(row, m->p->whole_submissions || nps_kernel_side__is_legacy(m->p->k));
-	place = nps_probe_place__find(m->elf, fn, row, returns);
-	if (nps_probed_file__has_at(m->file, &place))
+	returns = nps_probe_rows__returns(row, m->p->whole_submissions || nps_bpf_loader__is_legacy(m->p->k));
+	address = nps_probe_address__find(m->elf, fn, row, returns);
+	if (nps_probed_file__has_at(m->file, &address))
 		return 0;
-	err = nps_probed_file__add(m->file, row->id, returns, &place);
-	if (!err && place.stepped && nps_probe_rows__is_polled(row) && !m->p->keeps_polled &&
+	err = nps_probed_file__add(m->file, row->id, returns, &address);
+	if (!err && address.stepped && nps_probe_rows__is_polled(row) && !m->p->keeps_polled &&
 	    m->p->groups + 1 < NPS_GROUPS)
 		m->file->probes[m->file->n - 1].group = ++m->p->groups;
 	return err;
@@ -198,7 +197,7 @@ struct sort {
 static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t attach_type,
 		      const struct sort *sort)
 {
-	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
+	int prog = bpf_program__fd(nps_bpf_loader__program(p->k, which));
 	int fd = nps_uprobe_multi__link(prog, attach_type, sort->path, sort->offsets, sort->cookies, sort->n,
 					which == NPS_PROG_RETURN, 0);
 
@@ -207,8 +206,8 @@ static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t att
 
 static int link_perf(struct nps_probes *p, enum nps_program which, const struct sort *sort, unsigned i)
 {
-	struct nps_perf_probe probe = { .program = nps_kernel_side__program(p->k, which),
-					.stubs = nps_kernel_side__stubs(p->k),
+	struct nps_perf_probe probe = { .program = nps_bpf_loader__program(p->k, which),
+					.trampolines = nps_bpf_loader__trampolines(p->k),
 					.which = which,
 					.path = sort->path,
 					.offset = sort->offsets[i],
@@ -229,7 +228,7 @@ static bool of_one_probe(int err)
  * Attaches one perf event, or two. The return first, because an entry
  * without its return would look like a lost call.
  */
-static int link_one(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
+static int probe_link(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
 {
 	unsigned before = p->links.n;
 	int err = sort->how == HOW_CALL ? link_perf(p, NPS_PROG_RETURN, sort, i) : 0;
@@ -245,13 +244,13 @@ static int link_one(struct nps_probes *p, enum nps_program entry, const struct s
 
 static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
-	enum nps_uprobe_row row = nps_kernel_side__uprobe_row(p->k);
+	enum nps_uprobe_row row = nps_bpf_loader__uprobe_row(p->k);
 	static const enum nps_program entry[] = { NPS_PROG_ENTRY, NPS_PROG_MARK, NPS_PROG_OPERANDS };
 	int err = 0;
 
 	if (row == NPS_UPROBE_PERF) {
 		for (unsigned i = 0; i < sort->n && !err; i++)
-			err = link_one(p, entry[sort->how], sort, i);
+			err = probe_link(p, entry[sort->how], sort, i);
 		return err;
 	}
 	if (sort->how != HOW_CALL)
@@ -281,8 +280,8 @@ static void pick(struct sort *sort, const struct nps_attached *probes, unsigned 
 }
 
 /* Attaches probes of one file: all of them or none, except those marked in REFUSED. */
-static int attach(struct nps_probes *p, const char *path, const struct nps_attached *probes, unsigned n,
-		  bool *refused)
+static int probes_attach(struct nps_probes *p, const char *path, const struct nps_attached *probes,
+			 unsigned n, bool *refused)
 {
 	struct sort sort = { .path = path, .refused = refused };
 	unsigned before = p->links.n;
@@ -345,7 +344,8 @@ static const char *probe_name(const struct nps_probes *p, const struct nps_attac
 	return name ? name : nps_probe_rows__get(a->id)->symbol;
 }
 
-static void say_refused(struct nps_probes *p, const struct nps_attached *probe, const char *path, int err)
+static void report_probe_refused(struct nps_probes *p, const struct nps_attached *probe, const char *path,
+				 int err)
 {
 	if (p->refused++ >= NPS_BUDGET_LINES)
 		return;
@@ -357,7 +357,7 @@ static void say_refused(struct nps_probes *p, const struct nps_attached *probe, 
 static int try_range(struct nps_probes *p, const char *link_path, const struct nps_attached *v, unsigned n)
 {
 	unsigned before = p->links.n;
-	int err = attach(p, link_path, v, n, NULL);
+	int err = probes_attach(p, link_path, v, n, NULL);
 
 	nps_links__undo(&p->links, before);
 	return err;
@@ -383,7 +383,7 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 	if (!err)
 		return n;
 	if (n == 1) {
-		say_refused(p, v, path, err);
+		report_probe_refused(p, v, path, err);
 		return 0;
 	}
 	kept = keep_probeable(p, link_path, m, path, v, half);
@@ -398,12 +398,12 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 static int attach_each(struct nps_probes *p, const char *link_path, struct nps_probed_file *f)
 {
 	bool *refused = calloc(f->n + 1, sizeof(*refused));
-	int err = refused ? attach(p, link_path, f->probes, f->n, refused) : -ENOMEM;
+	int err = refused ? probes_attach(p, link_path, f->probes, f->n, refused) : -ENOMEM;
 	unsigned kept = 0;
 
 	for (unsigned i = 0; !err && i < f->n; i++) {
 		if (refused[i])
-			say_refused(p, &f->probes[i], f->path, -ENOTSUP);
+			report_probe_refused(p, &f->probes[i], f->path, -ENOTSUP);
 		else
 			f->probes[kept++] = f->probes[i];
 	}
@@ -413,20 +413,20 @@ static int attach_each(struct nps_probes *p, const char *link_path, struct nps_p
 	return err;
 }
 
-static int attach_all(struct nps_probes *p, int fd, struct match *m)
+static int probes_attach_all(struct nps_probes *p, int fd, struct match *m)
 {
 	struct nps_probed_file *f = m->file;
 	char link_path[64];
 	int err;
 
 	fd_path(fd, link_path, sizeof(link_path));
-	if (nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_PERF) {
+	if (nps_bpf_loader__uprobe_row(p->k) == NPS_UPROBE_PERF) {
 		err = attach_each(p, link_path, f);
 	} else {
-		err = attach(p, link_path, f->probes, f->n, NULL);
+		err = probes_attach(p, link_path, f->probes, f->n, NULL);
 		if (of_one_probe(err)) {
 			f->n = keep_probeable(p, link_path, m, f->path, f->probes, f->n);
-			err = attach(p, link_path, f->probes, f->n, NULL);
+			err = probes_attach(p, link_path, f->probes, f->n, NULL);
 		}
 	}
 	if (err)
@@ -446,7 +446,7 @@ static int collect_and_attach(struct nps_probes *p, int fd, struct match *m, int
 		err = -ENOEXEC;
 	}
 	if (!err)
-		return attach_all(p, fd, m);
+		return probes_attach_all(p, fd, m);
 	m->file->n = 0;
 	return err;
 }
@@ -514,12 +514,12 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 {
 	/* All arguments of operands are read. */
 	const struct nps_probe_row *row = id == NPS_PROBE_NN_OPERANDS ? NULL : nps_probe_rows__get(id);
-	struct nps_probe_place place = nps_probe_place__find(m->elf, fn, row, false);
+	struct nps_probe_address address = nps_probe_address__find(m->elf, fn, row, false);
 	int err;
 
-	if (nps_probed_file__has_at(m->file, &place))
+	if (nps_probed_file__has_at(m->file, &address))
 		return 0; /* an alias */
-	err = nps_probed_file__add(m->file, id, false, &place);
+	err = nps_probed_file__add(m->file, id, false, &address);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
@@ -559,7 +559,7 @@ static int collect_operators(struct match *m)
 {
 	if (m->p->level < 0)
 		return 0;
-	if (nps_kernel_side__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
+	if (nps_bpf_loader__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
 		return -ENOTSUP;
 	return nps_operators__find(m->elf, match_operator, m);
 }
@@ -578,7 +578,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
 	char build_id[41] = "", link_path[64];
-	struct nps_probe_place place;
+	struct nps_probe_address address;
 	struct nps_attached probe;
 	struct nps_probed_file *f;
 	struct stat st;
@@ -597,16 +597,16 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		err = -ENOMEM;
 		goto out;
 	}
-	place = nps_probe_place__find(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false);
+	address = nps_probe_address__find(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false);
 	probe = (struct nps_attached){ .id = NPS_PROBE_STEP_MARKER,
-				       .class = place.class,
-				       .offset = place.offset };
-	if (nps_probed_file__has_at(f, &place) || nps_probed_file__has(f, probe.id))
+				       .class = address.class,
+				       .offset = address.offset };
+	if (nps_probed_file__has_at(f, &address) || nps_probed_file__has(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach(p, link_path, &probe, 1, NULL);
+	err = probes_attach(p, link_path, &probe, 1, NULL);
 	if (!err)
-		err = nps_probed_file__add(f, probe.id, false, &place);
+		err = nps_probed_file__add(f, probe.id, false, &address);
 	if (!err)
 		err = 1;
 out:
@@ -625,12 +625,12 @@ void nps_probes__keep_polled(struct nps_probes *p)
 }
 
 /* From now on entries are not recorded; open calls may return, so the links stay until the next turn. */
-static void take_out(struct nps_probes *p, const struct nps_probed_file *f, struct nps_attached *a,
-		     double rate, uint64_t now)
+static void probe_detach(struct nps_probes *p, const struct nps_probed_file *f, struct nps_attached *a,
+			 double rate, uint64_t now)
 {
-	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_CLOSING);
+	nps_bpf_loader__set_group(p->k, a->group, NPS_GROUP_CLOSING);
 	a->closing = true;
-	a->taken_out = now;
+	a->detached = now;
 	nps_info("%s of %s is not recorded any more: the job polls it %.0f times a second, and the kernel "
 		 "has to "
 		 "single-step it: --keep-polled keeps it",
@@ -639,7 +639,7 @@ static void take_out(struct nps_probes *p, const struct nps_probed_file *f, stru
 
 static void close_polled(struct nps_probes *p, struct nps_attached *a)
 {
-	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_DETACHED);
+	nps_bpf_loader__set_group(p->k, a->group, NPS_GROUP_DETACHED);
 	nps_links__close_group(&p->links, a->group);
 	a->closing = false;
 }
@@ -659,11 +659,11 @@ void nps_probes__turn(struct nps_probes *p, uint64_t now)
 
 			if (a->closing)
 				close_polled(p, a);
-			if (!a->group || a->taken_out || tier_of(a) >= p->shed)
+			if (!a->group || a->detached || tier_of(a) >= p->shed)
 				continue;
-			entered = nps_kernel_side__entered(p->k, a->group);
+			entered = nps_bpf_loader__entered(p->k, a->group);
 			if (!first && (double)(entered - a->entered) > POLLED_MOST * seconds)
-				take_out(p, f, a, (double)(entered - a->entered) / seconds, now);
+				probe_detach(p, f, a, (double)(entered - a->entered) / seconds, now);
 			a->entered = entered;
 		}
 }
@@ -696,8 +696,8 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
 			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
-			if (a->taken_out)
-				cJSON_AddNumberToObject(j, "taken_out_monotonic", (double)a->taken_out);
+			if (a->detached)
+				cJSON_AddNumberToObject(j, "taken_out_monotonic", (double)a->detached);
 			cJSON_AddNumberToObject(
 				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
 			cJSON_AddItemToArray(probes, j);

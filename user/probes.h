@@ -11,7 +11,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "probe_rows.h"
 
 struct nps_budget;
@@ -23,7 +23,7 @@ struct nps_probes;
  * `level`: as in nps_probe_rows__level(); `shapes`: also what --record-shapes needs. `operators` receives
  * the names of operators that are probed one by one; it is not owned.
  */
-int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
+int nps_probes__new(struct nps_bpf_loader *k, int level, bool shapes, struct nps_operators *operators,
 		    struct nps_probes **out);
 /* Excludes rows of libraries (enum nps_lib). */
 void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);

@@ -43,7 +43,7 @@ static int maps_add(struct nps_maps *maps, const struct nps_mapping *m, const ch
 	return 0;
 }
 
-static bool parse_line(const char *line, struct nps_mapping *m, const char **path)
+static bool maps_parse_line(const char *line, struct nps_mapping *m, const char **path)
 {
 	unsigned int major, minor;
 	char perms[8];
@@ -99,7 +99,7 @@ int nps_maps__parse(FILE *f, bool all, struct nps_budget *budget, struct nps_map
 			err = -ETIME;
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
-		if (err || !parse_line(line, &m, &path) || !(all || (m.ino && *path == '/')))
+		if (err || !maps_parse_line(line, &m, &path) || !(all || (m.ino && *path == '/')))
 			continue;
 		if (!maps_have_room(maps, path)) {
 			maps->cut = true;

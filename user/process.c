@@ -72,14 +72,14 @@ static char *read_proc(pid_t pid, const char *name, size_t *len)
 }
 
 /* From /proc/PID/stat. */
-struct state {
+struct process_state {
 	char state;
 	long threads;
 	unsigned long user, system; /* clock ticks */
 	unsigned long long started; /* since boot, clock ticks */
 };
 
-static bool read_state(pid_t pid, struct state *s)
+static bool read_state(pid_t pid, struct process_state *s)
 {
 	size_t len;
 	/* the name before it is arbitrary */
@@ -94,14 +94,14 @@ static bool read_state(pid_t pid, struct state *s)
 }
 
 /* There is nothing to watch in a zombie, unless only its first thread has exited. */
-static bool is_there(const struct state *s)
+static bool is_there(const struct process_state *s)
 {
 	return (s->state != 'Z' && s->state != 'X') || s->threads > 1;
 }
 
 bool nps_pid_exists(pid_t pid)
 {
-	struct state s;
+	struct process_state s;
 
 	return read_state(pid, &s) && is_there(&s);
 }
@@ -109,7 +109,7 @@ bool nps_pid_exists(pid_t pid)
 /* Start since boot, in clock ticks; 0: no such process. */
 static uint64_t start_ticks(pid_t pid)
 {
-	struct state s;
+	struct process_state s;
 
 	return read_state(pid, &s) ? s.started : 0;
 }
@@ -269,21 +269,21 @@ void nps_process__forget_program(struct nps_process *p)
 	p->rank = p->world_size = -1;
 	p->source = NPS_PROCESS_UNREAD;
 	/* They are addresses in another program. */
-	if (p->n_stubs)
-		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
-	p->n_stubs = 0;
+	if (p->n_host_functions)
+		nps_budget__leave_out(&p->budget, NPS_LEFT_HOST_FUNCTIONS);
+	p->n_host_functions = 0;
 }
 
 bool nps_process__is_alive(const struct nps_process *p)
 {
 	uint64_t cpu_ns;
 
-	return nps_process__look(p, &cpu_ns);
+	return nps_process__read_cpu(p, &cpu_ns);
 }
 
-bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns)
+bool nps_process__read_cpu(const struct nps_process *p, uint64_t *cpu_ns)
 {
-	struct state s;
+	struct process_state s;
 
 	if (!read_state(p->pid, &s) || !is_there(&s) || (p->start_ticks && p->start_ticks != s.started))
 		return false;
@@ -420,7 +420,7 @@ void nps_process__free(struct nps_process *p)
 	cJSON_Delete(p->env);
 	cJSON_Delete(p->symbols);
 	free(p->maps);
-	free(p->stubs);
+	free(p->host_functions);
 	free(p);
 }
 
@@ -485,26 +485,26 @@ void nps_process__count_texts(struct nps_process *p)
 
 /* --- host addresses that stand for kernel functions --- */
 
-static bool has_stub(const struct nps_process *p, uint64_t address)
+static bool is_host_function_known(const struct nps_process *p, uint64_t address)
 {
-	for (size_t i = 0; i < p->n_stubs; i++)
-		if (p->stubs[i] == address)
+	for (size_t i = 0; i < p->n_host_functions; i++)
+		if (p->host_functions[i] == address)
 			return true;
 	return false;
 }
 
-void nps_process__add_stub(struct nps_process *p, uint64_t address)
+void nps_process__add_host_function(struct nps_process *p, uint64_t address)
 {
-	if (has_stub(p, address))
+	if (is_host_function_known(p, address))
 		return;
-	if (p->n_stubs + p->n_symbols >= NPS_BUDGET_STUBS) {
-		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+	if (p->n_host_functions + p->n_symbols >= NPS_BUDGET_HOST_FUNCTIONS) {
+		nps_budget__leave_out(&p->budget, NPS_LEFT_HOST_FUNCTIONS);
 		return;
 	}
-	if (!p->stubs)
-		p->stubs = malloc(NPS_BUDGET_STUBS * sizeof(*p->stubs));
-	if (p->stubs)
-		p->stubs[p->n_stubs++] = address;
+	if (!p->host_functions)
+		p->host_functions = malloc(NPS_BUDGET_HOST_FUNCTIONS * sizeof(*p->host_functions));
+	if (p->host_functions)
+		p->host_functions[p->n_host_functions++] = address;
 }
 
 static void add_symbol(struct nps_process *p, uint64_t address, const char *name)
@@ -521,30 +521,31 @@ static void add_symbol(struct nps_process *p, uint64_t address, const char *name
 }
 
 /* Names N of those addresses, which are all in one mapping. */
-static int name_in_file(struct nps_process *p, const struct nps_mapping *m, const uint64_t *stubs, size_t n)
+static int name_in_file(struct nps_process *p, const struct nps_mapping *m, const uint64_t *addresses,
+			size_t n)
 {
-	struct nps_elf_name *places = calloc(n, sizeof(*places));
-	int fd = places ? nps_mapping__open(p->pid, m, O_RDONLY) : -ENOMEM, err;
+	struct nps_elf_name *functions = calloc(n, sizeof(*functions));
+	int fd = functions ? nps_mapping__open(p->pid, m, O_RDONLY) : -ENOMEM, err;
 	struct nps_elf *elf = NULL;
 
 	if (fd < 0) {
-		free(places);
+		free(functions);
 		return fd;
 	}
 	for (size_t i = 0; i < n; i++)
-		places[i] =
-			(struct nps_elf_name){ .offset = stubs[i] - m->start + m->offset, .tag = stubs[i] };
+		functions[i] = (struct nps_elf_name){ .offset = addresses[i] - m->start + m->offset,
+						      .tag = addresses[i] };
 	err = nps_elf__open(fd, &p->budget, &elf);
 	if (!err)
-		err = nps_elf__name(elf, places, n);
+		err = nps_elf__name(elf, functions, n);
 	if (err == -E2BIG)
-		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+		nps_budget__leave_out(&p->budget, NPS_LEFT_HOST_FUNCTIONS);
 	for (size_t i = 0; elf && err != -ETIME && i < n; i++)
-		if (places[i].name)
-			add_symbol(p, places[i].tag, places[i].name);
+		if (functions[i].name)
+			add_symbol(p, functions[i].tag, functions[i].name);
 	nps_elf__close(elf);
 	close(fd);
-	free(places);
+	free(functions);
 	return err;
 }
 
@@ -556,39 +557,39 @@ static int compare_addresses(const void *a, const void *b)
 }
 
 /* Number of addresses from AT on, which are in order, below END. */
-static size_t stubs_below(const struct nps_process *p, size_t at, uint64_t end)
+static size_t host_functions_below(const struct nps_process *p, size_t at, uint64_t end)
 {
 	size_t n = 0;
 
-	while (at + n < p->n_stubs && p->stubs[at + n] < end)
+	while (at + n < p->n_host_functions && p->host_functions[at + n] < end)
 		n++;
 	return n;
 }
 
-int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps)
+int nps_process__name_host_functions(struct nps_process *p, const struct nps_maps *maps)
 {
 	size_t at = 0;
 	int err = 0;
 
-	if (!p->n_stubs)
+	if (!p->n_host_functions)
 		return 0;
-	qsort(p->stubs, p->n_stubs, sizeof(*p->stubs), compare_addresses);
+	qsort(p->host_functions, p->n_host_functions, sizeof(*p->host_functions), compare_addresses);
 	/* in address order, as the kernel lists them */
-	for (size_t i = 0; i < maps->n && at < p->n_stubs; i++) {
+	for (size_t i = 0; i < maps->n && at < p->n_host_functions; i++) {
 		const struct nps_mapping *m = &maps->v[i];
 		size_t n;
 
-		at += stubs_below(p, at, m->start); /* those in no mapping */
-		n = stubs_below(p, at, m->end);
-		err = n && m->exec ? name_in_file(p, m, p->stubs + at, n) : 0;
+		at += host_functions_below(p, at, m->start); /* those in no mapping */
+		n = host_functions_below(p, at, m->end);
+		err = n && m->exec ? name_in_file(p, m, p->host_functions + at, n) : 0;
 		if (err == -ETIME)
 			break;
 		at += n;
 	}
 	if (err != -ETIME)
-		at = p->n_stubs;
-	p->n_stubs -= at;
-	memmove(p->stubs, p->stubs + at, p->n_stubs * sizeof(*p->stubs));
+		at = p->n_host_functions;
+	p->n_host_functions -= at;
+	memmove(p->host_functions, p->host_functions + at, p->n_host_functions * sizeof(*p->host_functions));
 	return err == -ETIME ? err : 0;
 }
 

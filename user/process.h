@@ -45,8 +45,8 @@ struct nps_process {
 	size_t maps_bytes, text_bytes; /* bytes of `maps`; of cmdline and env */
 	cJSON *symbols; /* array: functions whose addresses launches used */
 	size_t n_symbols;
-	uint64_t *stubs; /* addresses of such functions without a name yet */
-	size_t n_stubs;
+	uint64_t *host_functions; /* addresses of such functions without a name yet */
+	size_t n_host_functions;
 	struct nps_budget budget; /* of our work for it */
 	struct nps_process *root; /* the ancestor that the user named; for that one itself */
 	unsigned int n_born; /* of a root: number of listed descendants */
@@ -98,7 +98,7 @@ void nps_process__free(struct nps_process *p);
 bool nps_process__is_alive(const struct nps_process *p);
 
 /* The same; if so *CPU_NS is its CPU time. One read of /proc. */
-bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns);
+bool nps_process__read_cpu(const struct nps_process *p, uint64_t *cpu_ns);
 
 /*
  * Can STARTED, CLOCK_BOOTTIME ns from the kernel, be the start of this process? If either is unknown: true.
@@ -130,13 +130,13 @@ void nps_process__drop_texts(struct nps_process *p);
 void nps_process__count_texts(struct nps_process *p);
 
 /* Stores an address whose function is to be named. */
-void nps_process__add_stub(struct nps_process *p, uint64_t address);
+void nps_process__add_host_function(struct nps_process *p, uint64_t address);
 
 /*
  * Names functions at those addresses; those without a name are dropped.
  * -ETIME: the budget is spent, some are left.
  */
-int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps);
+int nps_process__name_host_functions(struct nps_process *p, const struct nps_maps *maps);
 
 /*
  * Calls EACH for process PID and all its living DESCENDANTS, but not for

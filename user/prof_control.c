@@ -22,15 +22,15 @@
 #define COUNTER_TRIES 5
 
 /* "host" for a NULL device; else device_N. */
-struct place {
+struct control_dir {
 	const struct nps_prof_control *c;
-	struct nps_session *s;
+	struct nps_session_writer *s;
 	const struct nps_device_info *device;
 	int err; /* the first error */
 };
 
 /* Writes file NAME, in a device's directory NAME.N. */
-static void put(struct place *p, const char *name, bool numbered, const char *text)
+static void control_put(struct control_dir *p, const char *name, bool numbered, const char *text)
 {
 	char path[256], dir[24] = "host", end[16] = "";
 	int err;
@@ -45,12 +45,12 @@ static void put(struct place *p, const char *name, bool numbered, const char *te
 }
 
 /* As one line: the vendor's parsers read only the first. */
-static void put_json(struct place *p, const char *name, bool numbered, cJSON *json)
+static void put_json(struct control_dir *p, const char *name, bool numbered, cJSON *json)
 {
 	char *text = cJSON_PrintUnformatted(json);
 
 	if (text)
-		put(p, name, numbered, text);
+		control_put(p, name, numbered, text);
 	else
 		p->err = p->err ? p->err : -ENOMEM;
 	cJSON_free(text);
@@ -199,7 +199,7 @@ static void add_cpu(cJSON *json, const struct nps_prof_control *c, const struct 
 	cJSON_AddItemToArray(list, o);
 }
 
-static void put_info(struct place *p)
+static void put_info(struct control_dir *p)
 {
 	const struct nps_prof_control *c = p->c;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -241,7 +241,7 @@ static void put_info(struct place *p)
 }
 
 /* Keys that the vendor's parsers require, then what was measured. */
-static void put_sample(struct place *p)
+static void put_sample(struct control_dir *p)
 {
 	cJSON *json = cJSON_CreateObject();
 	const cJSON *item;
@@ -286,7 +286,7 @@ static void add_time(cJSON *json, const char *key, bool known, uint64_t value)
 }
 
 /* Times are whole us: the raw clock is adjusted to that us, so that both are of one time. */
-static void put_session(struct place *p, const char *name, const struct nps_clock *clock, bool begin)
+static void put_session(struct control_dir *p, const char *name, const struct nps_clock *clock, bool begin)
 {
 	uint64_t real = clock->real / 1000 * 1000, raw = clock->raw - clock->real % 1000;
 	cJSON *json = cJSON_CreateObject();
@@ -299,7 +299,7 @@ static void put_session(struct place *p, const char *name, const struct nps_cloc
 	put_json(p, name, true, json);
 }
 
-static void put_starts(struct place *p, const struct nps_prof_sync *sync)
+static void put_starts(struct control_dir *p, const struct nps_prof_sync *sync)
 {
 	char text[256], title[24] = "Host";
 	uint64_t raw = sync->host_raw, count = raw;
@@ -310,15 +310,15 @@ static void put_starts(struct place *p, const struct nps_prof_sync *sync)
 		read_counter(&raw, &count);
 	snprintf(text, sizeof(text), "[%s]\nclock_monotonic_raw: %llu\ncntvct: %llu\ncntvct_diff: 0\n", title,
 		 (unsigned long long)raw, (unsigned long long)count);
-	put(p, "host_start.log", true, text);
+	control_put(p, "host_start.log", true, text);
 	if (!p->device)
 		return;
 	snprintf(text, sizeof(text), "clock_monotonic_raw: %llu\ncntvct: %llu\n",
 		 (unsigned long long)sync->device_raw, (unsigned long long)sync->device_count);
-	put(p, "dev_start.log", true, text);
+	control_put(p, "dev_start.log", true, text);
 }
 
-static int put_all(struct place *p, const struct nps_prof_sync *sync)
+static int put_all(struct control_dir *p, const struct nps_prof_sync *sync)
 {
 	put_info(p);
 	put_sample(p);
@@ -329,25 +329,25 @@ static int put_all(struct place *p, const struct nps_prof_sync *sync)
 	return p->err;
 }
 
-int nps_prof_control__host(const struct nps_prof_control *c, struct nps_session *s)
+int nps_prof_control__host(const struct nps_prof_control *c, struct nps_session_writer *s)
 {
 	struct nps_prof_sync sync = { .host_raw = c->begin.raw };
-	struct place p = { .c = c, .s = s };
+	struct control_dir p = { .c = c, .s = s };
 	char data[NPS_PROF_NAME + 16];
 	int err = put_all(&p, &sync);
 
 	snprintf(data, sizeof(data), "%s/host/data", c->name); /* empty, but the vendor's parsers open it */
 	if (!err && mkdirat(s->dir_fd, data, 0750) && errno != EEXIST) {
 		err = -errno;
-		nps_session__failed(s, data, err);
+		nps_session_writer__failed(s, data, err);
 	}
 	return err;
 }
 
-int nps_prof_control__device(const struct nps_prof_control *c, struct nps_session *s,
+int nps_prof_control__device(const struct nps_prof_control *c, struct nps_session_writer *s,
 			     const struct nps_device_info *device, const struct nps_prof_sync *sync)
 {
-	struct place p = { .c = c, .s = s, .device = device };
+	struct control_dir p = { .c = c, .s = s, .device = device };
 
 	return put_all(&p, sync);
 }

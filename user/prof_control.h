@@ -32,10 +32,10 @@ struct nps_prof_control {
 };
 
 /* Writes or replaces the files of PROF_x/host. -errno. */
-int nps_prof_control__host(const struct nps_prof_control *c, struct nps_session *s);
+int nps_prof_control__host(const struct nps_prof_control *c, struct nps_session_writer *s);
 
 /* The same of PROF_x/device_N. */
-int nps_prof_control__device(const struct nps_prof_control *c, struct nps_session *s,
+int nps_prof_control__device(const struct nps_prof_control *c, struct nps_session_writer *s,
 			     const struct nps_device_info *device, const struct nps_prof_sync *sync);
 
 #endif

@@ -43,7 +43,7 @@ int nps_prof_file__init(struct nps_prof_file *f, const char *dir, unsigned int d
 	return hold && !f->held ? -ENOMEM : 0;
 }
 
-static uint64_t size_of(const struct nps_session *s, const char *path)
+static uint64_t size_of(const struct nps_session_writer *s, const char *path)
 {
 	struct stat st;
 
@@ -55,13 +55,13 @@ static uint64_t size_of(const struct nps_session *s, const char *path)
  * A file of SIZE bytes replaces one of BEFORE. A decrease is not
  * subtracted, because marks differ by a digit only.
  */
-static void count_file(struct nps_session *s, uint64_t before, uint64_t size)
+static void count_file(struct nps_session_writer *s, uint64_t before, uint64_t size)
 {
-	nps_session__add_bytes(s, size > before ? size - before : 0);
+	nps_session_writer__add_bytes(s, size > before ? size - before : 0);
 }
 
 /* CANN's mark of a file that is complete. */
-static int mark_done(struct nps_session *s, const char *path, uint64_t size)
+static int mark_done(struct nps_session_writer *s, const char *path, uint64_t size)
 {
 	char done[256], text[96];
 	uint64_t before;
@@ -72,14 +72,14 @@ static int mark_done(struct nps_session *s, const char *path, uint64_t size)
 	snprintf(text, sizeof(text), "filesize:%llu\nstarttime:0\nendtime  :0\n", (unsigned long long)size);
 	before = size_of(s, done);
 	unlinkat(s->dir_fd, done, 0); /* left by a small file that was replaced */
-	fd = nps_session__open_file(s, done);
+	fd = nps_session_writer__open_file(s, done);
 	if (fd < 0)
 		return fd;
 	err = nps_write_all(fd, text, strlen(text));
 	if (close(fd) && !err)
 		err = -errno;
 	if (err)
-		nps_session__failed(s, done, err);
+		nps_session_writer__failed(s, done, err);
 	else
 		count_file(s, before, strlen(text));
 	return err;
@@ -99,7 +99,7 @@ static void slice_path(const struct nps_prof_file *f, char path[SLICE_PATH])
  * Closes the descriptor, if there is one: file systems with delayed
  * writes (NFS, quotas) report their errors here.
  */
-static int close_slice(struct nps_prof_file *f, struct nps_session *s)
+static int close_slice(struct nps_prof_file *f, struct nps_session_writer *s)
 {
 	int err = f->fd >= 0 && close(f->fd) ? -errno : 0;
 	char path[SLICE_PATH];
@@ -108,11 +108,11 @@ static int close_slice(struct nps_prof_file *f, struct nps_session *s)
 	if (!err)
 		return 0;
 	slice_path(f, path);
-	nps_session__failed(s, path, err);
+	nps_session_writer__failed(s, path, err);
 	return err;
 }
 
-int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s)
+int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session_writer *s)
 {
 	int err;
 
@@ -125,7 +125,7 @@ int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s)
 	return err;
 }
 
-static int end_slice(struct nps_prof_file *f, struct nps_session *s)
+static int end_slice(struct nps_prof_file *f, struct nps_session_writer *s)
 {
 	char path[SLICE_PATH];
 	int err;
@@ -139,14 +139,15 @@ static int end_slice(struct nps_prof_file *f, struct nps_session *s)
 	return err ? err : mark_done(s, path, f->size);
 }
 
-static int write_slice(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
+static int write_slice(struct nps_prof_file *f, struct nps_session_writer *s, const void *data, size_t len)
 {
 	char path[SLICE_PATH];
 	int err;
 
 	slice_path(f, path);
 	if (f->fd < 0) {
-		f->fd = f->paused ? nps_session__append_file(s, path) : nps_session__open_file(s, path);
+		f->fd = f->paused ? nps_session_writer__append_file(s, path)
+				  : nps_session_writer__open_file(s, path);
 		if (f->fd < 0)
 			return f->fd;
 		if (!f->paused)
@@ -155,7 +156,7 @@ static int write_slice(struct nps_prof_file *f, struct nps_session *s, const voi
 	}
 	err = nps_write_all(f->fd, data, len);
 	if (err) {
-		nps_session__failed(s, path, err);
+		nps_session_writer__failed(s, path, err);
 		/* So that later data begins with a whole record. */
 		if (ftruncate(f->fd, (off_t)f->size) || lseek(f->fd, (off_t)f->size, SEEK_SET) < 0)
 			nps_debug("cannot take back half a record: %s", strerror(errno));
@@ -163,11 +164,11 @@ static int write_slice(struct nps_prof_file *f, struct nps_session *s, const voi
 	}
 	f->size += (uint32_t)len;
 	f->total += len;
-	nps_session__add_bytes(s, len);
+	nps_session_writer__add_bytes(s, len);
 	return f->size >= NPS_PROF_SLICE ? end_slice(f, s) : 0;
 }
 
-int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session *s)
+int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session_writer *s)
 {
 	uint32_t n = f->n_held;
 
@@ -175,7 +176,7 @@ int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session *s)
 	return n ? write_slice(f, s, f->held, n) : 0;
 }
 
-int nps_prof_file__write(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
+int nps_prof_file__write(struct nps_prof_file *f, struct nps_session_writer *s, const void *data, size_t len)
 {
 	int err = 0;
 
@@ -190,7 +191,7 @@ int nps_prof_file__write(struct nps_prof_file *f, struct nps_session *s, const v
 	return 0;
 }
 
-int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s)
+int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session_writer *s)
 {
 	int err = nps_prof_file__flush(f, s), end = end_slice(f, s);
 
@@ -204,14 +205,14 @@ int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s)
  * Replaces PATH by FRESH. By an exchange, if the file system supports it: ext4 syncs a file at once that is
  * renamed onto another, and the end of a capture has hundreds of them.
  */
-static int replace(const struct nps_session *s, const char *fresh, const char *path)
+static int replace(const struct nps_session_writer *s, const char *fresh, const char *path)
 {
 	if (!renameat2(s->dir_fd, fresh, s->dir_fd, path, RENAME_EXCHANGE))
 		return unlinkat(s->dir_fd, fresh, 0) ? -errno : 0;
 	return renameat(s->dir_fd, fresh, s->dir_fd, path) ? -errno : 0;
 }
 
-int nps_prof__put(struct nps_session *s, const char *path, const char *text)
+int nps_prof__put(struct nps_session_writer *s, const char *path, const char *text)
 {
 	char fresh[256];
 	uint64_t before = size_of(s, path);
@@ -220,7 +221,7 @@ int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
 		return -ENAMETOOLONG;
 	unlinkat(s->dir_fd, fresh, 0);
-	fd = nps_session__open_file(s, fresh);
+	fd = nps_session_writer__open_file(s, fresh);
 	if (fd < 0)
 		return fd;
 	err = nps_write_all(fd, text, strlen(text));
@@ -229,7 +230,7 @@ int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 	if (!err)
 		err = replace(s, fresh, path);
 	if (err) {
-		nps_session__failed(s, path, err);
+		nps_session_writer__failed(s, path, err);
 		unlinkat(s->dir_fd, fresh, 0);
 		return err;
 	}

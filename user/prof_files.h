@@ -41,10 +41,10 @@ int nps_prof_file__init(struct nps_prof_file *f, const char *dir, unsigned int d
 			uint32_t hold);
 
 /* Appends; slices end only between two calls, so a record must be written by one. 0 or -errno. */
-int nps_prof_file__write(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len);
+int nps_prof_file__write(struct nps_prof_file *f, struct nps_session_writer *s, const void *data, size_t len);
 
 /* Writes buffered bytes. 0 or -errno. */
-int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session *s);
+int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session_writer *s);
 
 /* Is a slice open? */
 bool nps_prof_file__is_open(const struct nps_prof_file *f);
@@ -53,15 +53,15 @@ bool nps_prof_file__is_open(const struct nps_prof_file *f);
  * Closes the slice's descriptor until the next write. 0, or -errno of close(2), which is recorded in the
  * session: written bytes may be missing.
  */
-int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s);
+int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session_writer *s);
 
 /* Completes and marks the last slice; frees the buffer. 0, or -errno of a write. */
-int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s);
+int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session_writer *s);
 
 /*
  * Creates or replaces a small file of that path below the session, and
  * the file that marks it as complete. 0 or -errno.
  */
-int nps_prof__put(struct nps_session *s, const char *path, const char *text);
+int nps_prof__put(struct nps_session_writer *s, const char *path, const char *text);
 
 #endif

@@ -15,7 +15,7 @@
 #include "log.h"
 #include "perf_probe.h"
 #include "proftap.skel.h"
-#include "stubs.h"
+#include "trampolines.h"
 #include "uprobe_link.h"
 
 static const struct {
@@ -33,7 +33,7 @@ struct nps_profiler_tap {
 	struct proftap_bpf *bpf;
 	bool multi; /* one link for all functions of a file */
 	uint32_t attach_type;
-	struct nps_stubs *stubs; /* NULL: probes have cookies */
+	struct nps_trampolines *trampolines; /* NULL: probes have cookies */
 	struct nps_links links;
 	struct {
 		dev_t dev;
@@ -43,35 +43,35 @@ struct nps_profiler_tap {
 	struct ring_buffer *ring;
 	nps_tap_fn fn;
 	void *ctx;
-	int taken;
+	int read;
 };
 
-static int on_record(void *ctx, void *record, size_t size)
+static int tap_on_record(void *ctx, void *record, size_t size)
 {
 	struct nps_profiler_tap *t = ctx;
 	const struct nps_tap_event *e = record;
 
 	if (size >= sizeof(*e) && size - sizeof(*e) >= e->len)
 		t->fn(t->ctx, e, e + 1);
-	return ++t->taken < NPS_TAP_MOST_RECORDS ? 0 : -ECANCELED;
+	return ++t->read < NPS_TAP_MOST_RECORDS ? 0 : -ECANCELED;
 }
 
-static int make_stubs(struct nps_profiler_tap *t)
+static int tap_make_trampolines(struct nps_profiler_tap *t)
 {
 	int programs[] = { bpf_program__fd(t->bpf->progs.tap_enter),
 			   bpf_program__fd(t->bpf->progs.tap_leave) };
 
-	return nps_stubs__new(bpf_map__fd(t->bpf->maps.cookie), programs, 2, &t->stubs);
+	return nps_trampolines__new(bpf_map__fd(t->bpf->maps.cookie), programs, 2, &t->trampolines);
 }
 
-int nps_profiler_tap__open(struct nps_kernel_side *k, bool copy, struct nps_profiler_tap **out)
+int nps_profiler_tap__open(struct nps_bpf_loader *k, bool copy, struct nps_profiler_tap **out)
 {
 	struct nps_profiler_tap *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)
 		return -ENOMEM;
-	t->multi = nps_kernel_side__uprobe_row(k) != NPS_UPROBE_PERF;
+	t->multi = nps_bpf_loader__uprobe_row(k) != NPS_UPROBE_PERF;
 	t->attach_type = t->multi ? NPS_BPF_TRACE_UPROBE_MULTI : 0;
 	t->bpf = proftap_bpf__open();
 	if (!t->bpf) {
@@ -83,14 +83,14 @@ int nps_profiler_tap__open(struct nps_kernel_side *k, bool copy, struct nps_prof
 		bpf_map__set_max_entries(t->bpf->maps.tap_ring, 1U << 20);
 	bpf_program__set_expected_attach_type(t->bpf->progs.tap_enter, t->attach_type);
 	bpf_program__set_expected_attach_type(t->bpf->progs.tap_leave, t->attach_type);
-	err = nps_kernel_side__share_maps(k, t->bpf->obj);
+	err = nps_bpf_loader__share_maps(k, t->bpf->obj);
 	if (!err)
 		err = proftap_bpf__load(t->bpf);
-	if (!err && !nps_kernel_side__cap(k)->cookie)
-		err = make_stubs(t);
+	if (!err && !nps_bpf_loader__cap(k)->cookie)
+		err = tap_make_trampolines(t);
 	if (err)
 		goto fail;
-	t->ring = ring_buffer__new(bpf_map__fd(t->bpf->maps.tap_ring), on_record, t, NULL);
+	t->ring = ring_buffer__new(bpf_map__fd(t->bpf->maps.tap_ring), tap_on_record, t, NULL);
 	if (!t->ring) {
 		err = -errno;
 		goto fail;
@@ -115,14 +115,14 @@ void nps_profiler_tap__close(struct nps_profiler_tap *t)
 	nps_profiler_tap__detach(t);
 	nps_links__free(&t->links);
 	ring_buffer__free(t->ring);
-	nps_stubs__free(t->stubs);
+	nps_trampolines__free(t->trampolines);
 	proftap_bpf__destroy(t->bpf);
 	free(t->files);
 	free(t);
 }
 
 /* Is the file new? Then it is added. */
-static int remember(struct nps_profiler_tap *t, const struct stat *st)
+static int tap_remember(struct nps_profiler_tap *t, const struct stat *st)
 {
 	void *more;
 
@@ -138,10 +138,10 @@ static int remember(struct nps_profiler_tap *t, const struct stat *st)
 	return 1;
 }
 
-static int link_one(struct nps_profiler_tap *t, const char *path, uint64_t offset, uint64_t cookie, bool ret)
+static int tap_link(struct nps_profiler_tap *t, const char *path, uint64_t offset, uint64_t cookie, bool ret)
 {
 	struct nps_perf_probe probe = { .program = ret ? t->bpf->progs.tap_leave : t->bpf->progs.tap_enter,
-					.stubs = t->stubs,
+					.trampolines = t->trampolines,
 					.which = ret,
 					.path = path,
 					.offset = offset,
@@ -161,7 +161,7 @@ static int link_all(struct nps_profiler_tap *t, const char *path, const uint64_t
 		int fd;
 
 		for (uint32_t i = 0; i < n && !t->multi && !err; i++)
-			err = link_one(t, path, offsets[i], cookies[i], ret);
+			err = tap_link(t, path, offsets[i], cookies[i], ret);
 		if (!t->multi)
 			continue;
 		fd = nps_uprobe_multi__link(bpf_program__fd(ret ? t->bpf->progs.tap_leave
@@ -185,7 +185,7 @@ int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *pat
 
 	if (fstat(fd, &st))
 		return -errno;
-	err = remember(t, &st);
+	err = tap_remember(t, &st);
 	if (err <= 0)
 		return err;
 	err = nps_elf__open(fd, budget, &elf);
@@ -232,9 +232,9 @@ int nps_profiler_tap__drain(struct nps_profiler_tap *t, nps_tap_fn fn, void *ctx
 
 	t->fn = fn;
 	t->ctx = ctx;
-	t->taken = 0;
+	t->read = 0;
 	err = ring_buffer__consume(t->ring);
-	return err < 0 && err != -ECANCELED ? err : t->taken;
+	return err < 0 && err != -ECANCELED ? err : t->read;
 }
 
 int nps_profiler_tap__fd(const struct nps_profiler_tap *t)

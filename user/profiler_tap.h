@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "proftap.h"
 
 /* per drain, because a job that calls the driver in a loop writes as fast as they are read */
@@ -20,7 +20,7 @@ struct nps_budget;
 struct nps_profiler_tap;
 
 /* Loads the programs. COPY: copy the bytes too. 0; -errno: the kernel refuses them. */
-int nps_profiler_tap__open(struct nps_kernel_side *k, bool copy, struct nps_profiler_tap **out);
+int nps_profiler_tap__open(struct nps_bpf_loader *k, bool copy, struct nps_profiler_tap **out);
 void nps_profiler_tap__close(struct nps_profiler_tap *t);
 
 /* Detaches every probe; what is in the ring stays. */

@@ -35,22 +35,22 @@
 #define SEEN_SLOTS 4096 /* power of two */
 #define WAKERS 4096 /* power of two */
 
-struct buffer {
+struct chunk_buffer {
 	struct nps_reader *reader;
 	uint32_t cpu, used;
 	char *data;
 };
 
 struct nps_reader {
-	struct nps_kernel_side *k;
-	struct nps_session *s;
+	struct nps_bpf_loader *k;
+	struct nps_session_writer *s;
 	const struct nps_operators *operators;
 	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* ids of their names in the session, 0: not written yet */
 	struct ring_buffer *rb;
 	struct perf_buffer *pb; /* on old kernels instead */
 	int epoll_fd;
-	struct buffer *cpus;
-	struct buffer strings;
+	struct chunk_buffer *cpus;
+	struct chunk_buffer strings;
 	int n_cpus;
 	uint32_t own_pid;
 	pthread_t thread;
@@ -69,7 +69,7 @@ struct nps_reader {
 	atomic_ullong processes_lost;
 };
 
-static bool is_about_process(enum nps_notice_what what)
+static bool notice_kind_is_process(enum nps_notice_what what)
 {
 	return what == NPS_NOTICE_FORK || what == NPS_NOTICE_EXEC || what == NPS_NOTICE_EXIT;
 }
@@ -83,7 +83,7 @@ static bool notice_reserve(struct nps_reader *r, enum nps_notice_what what)
 	size_t waiting = r->n_notices - r->first_notice, room = r->notice_room ? 2 * r->notice_room : 256;
 	struct nps_notice *v;
 
-	if (waiting >= (is_about_process(what) ? MAX_PROCESS_NOTICES : MAX_NOTICES))
+	if (waiting >= (notice_kind_is_process(what) ? MAX_PROCESS_NOTICES : MAX_NOTICES))
 		return false;
 	if (r->first_notice > r->notice_room / 2) {
 		memmove(r->notices, r->notices + r->first_notice, waiting * sizeof(*v));
@@ -104,7 +104,7 @@ static void notice_fill(struct nps_notice *n, enum nps_notice_what what, const s
 			uint64_t arg)
 {
 	*n = (struct nps_notice){ .what = what, .pid = e->pid, .arg = arg, .time = e->start };
-	if (!is_about_process(what))
+	if (!notice_kind_is_process(what))
 		return;
 	n->cpu_ns = what == NPS_NOTICE_EXIT ? e->proc.cpu_ns : 0;
 	n->started = e->born;
@@ -132,7 +132,7 @@ static void notify(struct nps_reader *r, enum nps_notice_what what, const struct
 	else
 		r->overflow = 1;
 	pthread_mutex_unlock(&r->lock);
-	if (!room && is_about_process(what))
+	if (!room && notice_kind_is_process(what))
 		atomic_fetch_add_explicit(&r->processes_lost, 1, memory_order_relaxed);
 	wake_control(r);
 }
@@ -141,16 +141,16 @@ int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int
 {
 	bool more;
 	uint64_t n;
-	int taken;
+	int n_read;
 
 	if (read(r->notice_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		nps_debug("eventfd: %s", strerror(errno));
 	pthread_mutex_lock(&r->lock);
 	n = r->n_notices - r->first_notice;
-	taken = n < (uint64_t)max ? (int)n : max;
-	if (taken)
-		memcpy(v, r->notices + r->first_notice, taken * sizeof(*v));
-	r->first_notice += taken;
+	n_read = n < (uint64_t)max ? (int)n : max;
+	if (n_read)
+		memcpy(v, r->notices + r->first_notice, n_read * sizeof(*v));
+	r->first_notice += n_read;
 	more = r->first_notice < r->n_notices;
 	if (!more)
 		r->first_notice = r->n_notices = 0;
@@ -159,7 +159,7 @@ int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int
 	pthread_mutex_unlock(&r->lock);
 	if (more)
 		wake_control(r);
-	return taken;
+	return n_read;
 }
 
 /* A set whose entries are overwritten: at worst something is reported twice. */
@@ -174,7 +174,7 @@ static bool is_new(struct nps_reader *r, uint32_t pid, uint64_t address)
 	return true;
 }
 
-static void look_at_call(struct nps_reader *r, const struct nps_event *e)
+static void reader_note_call(struct nps_reader *r, const struct nps_event *e)
 {
 	switch (e->probe) {
 	case NPS_PROBE_SET_DEVICE:
@@ -185,7 +185,7 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	case NPS_PROBE_RT_LAUNCH_FLAG:
 	case NPS_PROBE_RT_LAUNCH_FLAG_V2:
 		if (is_new(r, e->pid, e->call.slot[0]))
-			notify(r, NPS_NOTICE_STUB, e, e->call.slot[0]);
+			notify(r, NPS_NOTICE_HOST_FUNCTION, e, e->call.slot[0]);
 		break;
 	}
 }
@@ -215,14 +215,14 @@ static void notify_process(struct nps_reader *r, const struct nps_event *e)
 		notify(r, NPS_NOTICE_EXIT, e, (uint64_t)e->proc.exit_code);
 }
 
-static void look_at(struct nps_reader *r, const struct nps_event *e)
+static void reader_note(struct nps_reader *r, const struct nps_event *e)
 {
 	switch (e->kind) {
 	case NPS_EV_API:
 	case NPS_EV_MARK:
 		if (e->probe < NPS_PROBE_MAX)
 			r->hits[e->probe]++;
-		look_at_call(r, e);
+		reader_note_call(r, e);
 		break;
 	case NPS_EV_SQE:
 		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
@@ -255,7 +255,8 @@ static const struct {
 #undef SLOTS
 };
 
-static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size);
+static void buffer_put(struct chunk_buffer *b, struct nps_stream *st, uint16_t type, const void *data,
+		       uint32_t size);
 
 static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, const char *text, size_t len)
 {
@@ -263,14 +264,14 @@ static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, cons
 	unsigned n = nps_text__split(text, len, e->pid, e->start, parts);
 
 	for (unsigned i = 0; i < n; i++)
-		put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &parts[i], sizeof(parts[i]));
+		buffer_put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &parts[i], sizeof(parts[i]));
 	if (parts[n - 1].flags & NPS_STR_CUT)
 		atomic_fetch_add_explicit(&r->cut, 1, memory_order_relaxed);
 	return parts[0].id;
 }
 
 /* Writes a text of the job that BPF programs could not read; 0 if it cannot be read here either. */
-static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint64_t address)
+static uint64_t reader_read_text(struct nps_reader *r, const struct nps_event *e, uint64_t address)
 {
 	char text[NPS_TEXT_MAX + 2];
 	ssize_t n = nps_text__read((pid_t)e->pid, address, text);
@@ -324,13 +325,13 @@ static void name_waker(struct nps_reader *r, const struct nps_event *e)
 		return;
 	s.len = n - 1; /* without the newline */
 	s.text[s.len] = '\0';
-	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
+	buffer_put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
 /* TEXT, slot SLOT of E, is the address of a text that the kernel could not read. It becomes an id, or 0. */
 static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot, __u64 *text)
 {
-	*text = *text ? read_text(r, e, *text) : 0;
+	*text = *text ? reader_read_text(r, e, *text) : 0;
 	if (*text)
 		e->flags &= ~NPS_F_SLOT_FAULT(slot);
 }
@@ -350,7 +351,7 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 	}
 }
 
-static void flush(struct buffer *b, struct nps_stream *st, uint16_t type)
+static void buffer_flush(struct chunk_buffer *b, struct nps_stream *st, uint16_t type)
 {
 	if (b->used)
 		nps_stream__append(st, type, b->cpu, b->data, b->used);
@@ -358,13 +359,14 @@ static void flush(struct buffer *b, struct nps_stream *st, uint16_t type)
 	b->used = 0;
 }
 
-static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size)
+static void buffer_put(struct chunk_buffer *b, struct nps_stream *st, uint16_t type, const void *data,
+		       uint32_t size)
 {
 	if (b->used + size > BUFFER_BYTES) {
 		/* Texts first, so that an event on disk never refers to a text that is not. */
 		if (type == NPS_CHUNK_EVENTS)
-			flush(&b->reader->strings, &b->reader->s->strings, NPS_CHUNK_STRINGS);
-		flush(b, st, type);
+			buffer_flush(&b->reader->strings, &b->reader->s->strings, NPS_CHUNK_STRINGS);
+		buffer_flush(b, st, type);
 	}
 	memcpy(b->data + b->used, data, size);
 	b->used += size;
@@ -384,9 +386,9 @@ static bool is_text(const void *data, size_t size)
 	       size <= NPS_TEXT_PARTS * sizeof(struct nps_string) && *(const uint8_t *)data >= NPS_STR_TEXT;
 }
 
-static int take(void *ctx, void *data, size_t size)
+static int reader_add_event(void *ctx, void *data, size_t size)
 {
-	struct buffer *b = ctx;
+	struct chunk_buffer *b = ctx;
 	struct nps_reader *r = b->reader;
 	const struct nps_event *e = data;
 	struct nps_event copy;
@@ -394,20 +396,20 @@ static int take(void *ctx, void *data, size_t size)
 
 	if (is_text(data, size)) {
 		for (size_t at = 0; at < size; at += sizeof(struct nps_string))
-			put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, (const char *)data + at,
-			    sizeof(struct nps_string));
+			buffer_put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, (const char *)data + at,
+				   sizeof(struct nps_string));
 		kind = NPS_KIND_STRING;
 	} else if (size == sizeof(*e) && e->kind < NPS_EV_KIND_MAX) {
 		if (e->pid == r->own_pid)
 			return 0; /* ours, if our parent is watched */
-		look_at(r, e);
+		reader_note(r, e);
 		copy = *e;
 		read_missing_texts(r, &copy);
 		name_operator(r, &copy);
 		if (e->kind == NPS_EV_SCHED)
 			name_waker(r, e);
 		count_faults(r, &copy);
-		put(b, &r->s->events, NPS_CHUNK_EVENTS, &copy, size);
+		buffer_put(b, &r->s->events, NPS_CHUNK_EVENTS, &copy, size);
 		kind = e->kind;
 	} else {
 		return 0;
@@ -423,16 +425,16 @@ static void keep_sum(void *ctx, const struct nps_event *e)
 
 	if (e->pid == r->own_pid)
 		return;
-	put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, e, sizeof(*e));
+	buffer_put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, e, sizeof(*e));
 	atomic_fetch_add_explicit(&r->kinds[e->kind], 1, memory_order_relaxed);
 	count_faults(r, e);
 	if (e->kind == NPS_EV_SYSCALL_SUM)
 		atomic_fetch_add_explicit(&r->summed, e->syscall_sum.count, memory_order_relaxed);
 }
 
-static void take_sums(struct nps_reader *r, int (*take_them)(struct nps_kernel_side *, nps_os_sum_fn, void *))
+static void drain_sums(struct nps_reader *r, int (*drain)(struct nps_bpf_loader *, nps_os_sum_fn, void *))
 {
-	int err = take_them(r->k, keep_sum, r);
+	int err = drain(r->k, keep_sum, r);
 
 	if (!err)
 		return;
@@ -442,9 +444,9 @@ static void take_sums(struct nps_reader *r, int (*take_them)(struct nps_kernel_s
 
 static void flush_all(struct nps_reader *r)
 {
-	flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS); /* texts first, as above */
+	buffer_flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS); /* texts first, as above */
 	for (int i = 0; i < r->n_cpus; i++)
-		flush(&r->cpus[i], &r->s->events, NPS_CHUNK_EVENTS);
+		buffer_flush(&r->cpus[i], &r->s->events, NPS_CHUNK_EVENTS);
 }
 
 static void write_loss(struct nps_reader *r)
@@ -453,7 +455,7 @@ static void write_loss(struct nps_reader *r)
 	struct nps_loss loss[NPS_KIND_END];
 	int n = 0;
 
-	if (nps_kernel_side__counters(r->k, counters))
+	if (nps_bpf_loader__counters(r->k, counters))
 		return;
 	memset(loss, 0, sizeof(loss));
 	for (int kind = 1; kind < NPS_KIND_END; kind++) {
@@ -470,7 +472,7 @@ static void write_loss(struct nps_reader *r)
 /*
  * Records are lost when this thread gets no CPU. It sleeps most of the time, so a high priority does no harm.
  */
-static void ask_for_priority(void)
+static void request_priority(void)
 {
 	struct sched_param prio = { .sched_priority = 1 };
 
@@ -485,7 +487,7 @@ struct perf_sample {
 };
 
 /* The kernel pads records, with 4 bytes in front, to 8 bytes: use the records' own size. */
-static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event_header *header)
+static enum bpf_perf_event_ret on_perf_sample(void *ctx, int cpu, struct perf_event_header *header)
 {
 	struct nps_reader *r = ctx;
 	const struct perf_sample *s = (const void *)header;
@@ -501,7 +503,7 @@ static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event
 	size = s->size >= sizeof(copy.text) ? sizeof(copy.text) : sizeof(copy.event);
 	if (s->size >= size) {
 		memcpy(&copy, s->data, size);
-		take(&r->cpus[cpu], &copy, size);
+		reader_add_event(&r->cpus[cpu], &copy, size);
 	}
 	return LIBBPF_PERF_EVENT_CONT;
 }
@@ -531,7 +533,7 @@ static void *read_rings(void *arg)
 	uint64_t flushed = 0, loss = 0;
 
 	prctl(PR_SET_NAME, "nps_reader");
-	ask_for_priority();
+	request_priority();
 	nps_privilege__keep(NPS_PRIVILEGE_RECORDS, false);
 	while (!atomic_load(&r->stop)) {
 		uint64_t now;
@@ -544,19 +546,19 @@ static void *read_rings(void *arg)
 			flushed = now;
 		}
 		if (now - loss >= LOSS_NS) {
-			take_sums(r, nps_os_sums__take);
+			drain_sums(r, nps_os_sums__drain);
 			write_loss(r);
 			loss = now;
 		}
 	}
 	consume(r);
-	take_sums(r, nps_os_sums__finish);
+	drain_sums(r, nps_os_sums__finish);
 	flush_all(r);
 	write_loss(r);
 	return NULL;
 }
 
-static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
+static int buffer_init(struct nps_reader *r, struct chunk_buffer *b, uint32_t cpu)
 {
 	b->reader = r;
 	b->cpu = cpu;
@@ -567,7 +569,7 @@ static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
 /* Without wake-ups: the reader polls in turns. */
 static int add_perf_buffers(struct nps_reader *r, int fd)
 {
-	size_t bytes = nps_kernel_side__ring_bytes(r->k), pages = bytes / (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = nps_bpf_loader__ring_bytes(r->k), pages = bytes / (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
 					.size = sizeof(attr),
 					.config = PERF_COUNT_SW_BPF_OUTPUT,
@@ -582,27 +584,27 @@ static int add_perf_buffers(struct nps_reader *r, int fd)
 		if (err)
 			return err;
 	}
-	r->pb = perf_buffer__new_raw(fd, pages, &attr, take_sample, r, NULL);
+	r->pb = perf_buffer__new_raw(fd, pages, &attr, on_perf_sample, r, NULL);
 	return r->pb ? 0 : -errno;
 }
 
 static int add_rings(struct nps_reader *r)
 {
-	int records = nps_kernel_side__records_fd(r->k);
+	int records = nps_bpf_loader__records_fd(r->k);
 
 	if (records >= 0)
 		return add_perf_buffers(r, records);
 	for (int i = 0; i < r->n_cpus; i++) {
-		int fd = nps_kernel_side__ring_fd(r->k, i), err = buffer_init(r, &r->cpus[i], i);
+		int fd = nps_bpf_loader__ring_fd(r->k, i), err = buffer_init(r, &r->cpus[i], i);
 		struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 
 		if (err)
 			return err;
 		if (!r->rb) {
-			r->rb = ring_buffer__new(fd, take, &r->cpus[i], NULL);
+			r->rb = ring_buffer__new(fd, reader_add_event, &r->cpus[i], NULL);
 			err = r->rb ? 0 : -errno;
 		} else {
-			err = ring_buffer__add(r->rb, fd, take, &r->cpus[i]);
+			err = ring_buffer__add(r->rb, fd, reader_add_event, &r->cpus[i]);
 		}
 		if (!err && epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
 			err = -errno;
@@ -612,8 +614,8 @@ static int add_rings(struct nps_reader *r)
 	return 0;
 }
 
-int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_operators *operators,
-		      struct nps_reader **out)
+int nps_reader__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
+		      const struct nps_operators *operators, struct nps_reader **out)
 {
 	struct nps_reader *r = calloc(1, sizeof(*r));
 	int err;
@@ -624,7 +626,7 @@ int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const st
 	r->s = s;
 	r->operators = operators;
 	r->own_pid = getpid();
-	r->n_cpus = nps_kernel_side__cpus(k);
+	r->n_cpus = nps_bpf_loader__cpus(k);
 	pthread_mutex_init(&r->lock, NULL);
 	r->notice_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->cpus = calloc(r->n_cpus, sizeof(*r->cpus));
@@ -669,7 +671,7 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 			if (e.flags & NPS_F_SLOT_FAULT(slot))
 				read_missing_text(r, &e, slot, &e.syscall.arg[slot]);
 		count_faults(r, &e);
-		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &e, sizeof(e));
+		buffer_put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &e, sizeof(e));
 		atomic_fetch_add_explicit(&r->kinds[e.kind], 1, memory_order_relaxed);
 	}
 	flush_all(r);

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "event.h"
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "session_writer.h"
 
 struct nps_reader;
@@ -23,7 +23,7 @@ enum nps_notice_what {
 	NPS_NOTICE_CODE_MAPPED, /* a library may have been loaded */
 	NPS_NOTICE_DEVICE, /* a device was set */
 	NPS_NOTICE_SUBMITS, /* the process submitted its first task to device arg */
-	NPS_NOTICE_STUB, /* arg = host address that stands for a kernel function, at its first use */
+	NPS_NOTICE_HOST_FUNCTION, /* arg = host address that stands for a kernel function, at its first use */
 };
 
 struct nps_notice {
@@ -50,8 +50,8 @@ struct nps_reader_counts {
 };
 
 /* Starts the thread. It writes s->events and s->strings, with the names of `operators`. 0 or -errno. */
-int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_operators *operators,
-		      struct nps_reader **out);
+int nps_reader__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
+		      const struct nps_operators *operators, struct nps_reader **out);
 
 /* Reads what is left in the rings, writes it, ends the thread. Call after detaching. */
 void nps_reader__stop(struct nps_reader *r);

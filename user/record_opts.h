@@ -27,7 +27,7 @@ struct nps_driver_opts {
 	bool calls; /* system calls on device nodes */
 	bool tasks; /* SQEs, CQEs and copies that pass through the driver */
 	/* requested explicitly: what is not available is reported, and makes the capture incomplete */
-	bool given;
+	bool requested;
 };
 
 /* OPTS as an argument of --driver. */
@@ -71,7 +71,7 @@ struct nps_record_opts {
 	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
 	/* the whole host: processes that use an NPU are found and recorded, the others are sampled */
 	bool all;
-	bool host_asked; /* the host was requested explicitly: a job without CANN is no error */
+	bool host_requested; /* the host was requested explicitly: a job without CANN is no error */
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* to sample, and samples a second */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */

@@ -7,19 +7,19 @@
 
 #define MAX_WAITING 4096 /* per CPU: samples of four seconds */
 
-struct waiting {
-	struct waiting *next;
+struct returns_waiting {
+	struct returns_waiting *next;
 	struct nps_sample_returns message;
 };
 
 struct fifo {
-	struct waiting *first, **end;
+	struct returns_waiting *first, **end;
 	unsigned int n;
 };
 
 struct nps_sample_returns_queue {
 	unsigned int cpus;
-	struct waiting *taken; /* the last result */
+	struct returns_waiting *last; /* the last result */
 	struct fifo fifos[];
 };
 
@@ -35,9 +35,9 @@ struct nps_sample_returns_queue *nps_sample_returns__new(unsigned int cpus)
 	return q;
 }
 
-static struct waiting *fifo_pop(struct fifo *f)
+static struct returns_waiting *fifo_pop(struct fifo *f)
 {
-	struct waiting *w = f->first;
+	struct returns_waiting *w = f->first;
 
 	f->first = w->next;
 	f->n--;
@@ -53,7 +53,7 @@ void nps_sample_returns__free(struct nps_sample_returns_queue *q)
 	for (unsigned int i = 0; i < q->cpus; i++)
 		while (q->fifos[i].first)
 			free(fifo_pop(&q->fifos[i]));
-	free(q->taken);
+	free(q->last);
 	free(q);
 }
 
@@ -61,7 +61,7 @@ int nps_sample_returns__add(struct nps_sample_returns_queue *q, const void *mess
 {
 	const size_t head = offsetof(struct nps_sample_returns, pending.returns);
 	const struct nps_sample_returns *m = message;
-	struct waiting *w;
+	struct returns_waiting *w;
 	struct fifo *f;
 	int err = 0;
 
@@ -85,20 +85,20 @@ int nps_sample_returns__add(struct nps_sample_returns_queue *q, const void *mess
 	return err;
 }
 
-const struct nps_sample_returns *nps_sample_returns__take(struct nps_sample_returns_queue *q, uint32_t cpu,
+const struct nps_sample_returns *nps_sample_returns__next(struct nps_sample_returns_queue *q, uint32_t cpu,
 							  uint32_t tid, uint64_t time, uint64_t ip)
 {
 	struct fifo *f = cpu < q->cpus ? &q->fifos[cpu] : NULL;
 	const struct nps_sample_returns *m;
 
-	free(q->taken);
-	q->taken = NULL;
+	free(q->last);
+	q->last = NULL;
 	/* Those before the last belong to lost samples. */
 	while (f && f->first && f->first->message.time <= time) {
-		free(q->taken);
-		q->taken = fifo_pop(f);
+		free(q->last);
+		q->last = fifo_pop(f);
 	}
-	m = q->taken ? &q->taken->message : NULL;
+	m = q->last ? &q->last->message : NULL;
 	/* So does the last, if it does not match. */
 	return m && m->tid == tid && (!m->exact || m->time == time) &&
 			       (!m->pending.n_user || !ip || m->user[0] == ip)

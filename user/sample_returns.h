@@ -29,7 +29,7 @@ int nps_sample_returns__add(struct nps_sample_returns_queue *q, const void *mess
  * ns) with user space address IP (0: it has none); NULL: none. Query the
  * samples of a CPU in their order. The result is valid until the next call.
  */
-const struct nps_sample_returns *nps_sample_returns__take(struct nps_sample_returns_queue *q, uint32_t cpu,
+const struct nps_sample_returns *nps_sample_returns__next(struct nps_sample_returns_queue *q, uint32_t cpu,
 							  uint32_t tid, uint64_t time, uint64_t ip);
 
 #endif

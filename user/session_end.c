@@ -24,7 +24,7 @@ const char *nps_session_end__advice(int err)
 	}
 }
 
-void nps_session_end__sync_stream(struct nps_session *s, struct nps_stream *st, const char *name)
+void nps_session_end__sync_stream(struct nps_session_writer *s, struct nps_stream *st, const char *name)
 {
 	int err = atomic_load(&st->error);
 	struct stat at;
@@ -41,10 +41,10 @@ void nps_session_end__sync_stream(struct nps_session *s, struct nps_stream *st, 
 	if (!err)
 		return;
 	atomic_store(&st->error, err);
-	nps_session__failed(s, name, err);
+	nps_session_writer__failed(s, name, err);
 }
 
-void nps_session_end__sync(struct nps_session *s)
+void nps_session_end__sync(struct nps_session_writer *s)
 {
 	nps_session_end__sync_stream(s, &s->events, "events.nps");
 	nps_session_end__sync_stream(s, &s->strings, "strings.nps");
@@ -54,12 +54,12 @@ void nps_session_end__sync(struct nps_session *s)
 }
 
 /* -errno if the directory was deleted. */
-static int check_directory(struct nps_session *s, struct nps_session_end *e)
+static int check_directory(struct nps_session_writer *s, struct nps_session_end *e)
 {
 	char before[PATH_MAX];
 
 	snprintf(before, sizeof(before), "%s", s->path);
-	switch (nps_session__locate(s)) {
+	switch (nps_session_writer__locate(s)) {
 	case NPS_SESSION_THERE:
 		return 0;
 	case NPS_SESSION_MOVED:
@@ -82,12 +82,12 @@ static int check_directory(struct nps_session *s, struct nps_session_end *e)
 }
 
 /* -errno if the events were deleted. */
-static int check_deleted(const struct nps_session *s, struct nps_session_end *e)
+static int check_deleted(const struct nps_session_writer *s, struct nps_session_end *e)
 {
 	if (!s->deleted)
 		return 0;
 	e->lost = true;
-	if (nps_session__is_deleted(s)) {
+	if (nps_session_writer__is_deleted(s)) {
 		nps_warn("events.nps was deleted during the capture: nothing of %s can be used: record "
 			 "again, and "
 			 "leave the session alone until npuscope has ended",
@@ -101,21 +101,21 @@ static int check_deleted(const struct nps_session *s, struct nps_session_end *e)
 	return 0;
 }
 
-static void report_files(struct nps_session *s, struct nps_session_end *e)
+static void report_files(struct nps_session_writer *s, struct nps_session_end *e)
 {
 	unsigned int n = atomic_load(&s->failures);
 
 	if (!n)
 		return;
 	e->lost = true;
-	if (e->reported && n == 1 && s->failed_error == nps_session__error(s))
+	if (e->reported && n == 1 && s->failed_error == nps_session_writer__error(s))
 		return;
 	nps_warn("%u %s to the session failed, the first of %s: %s: what was to be written is missing: %s", n,
 		 n == 1 ? "write" : "writes", s->failed_path, strerror(-s->failed_error),
 		 nps_session_end__advice(s->failed_error));
 }
 
-static int report_json(const struct nps_session *s, struct nps_session_end *e)
+static int report_json(const struct nps_session_writer *s, struct nps_session_end *e)
 {
 	if (!e->json_error)
 		return 0;
@@ -132,7 +132,7 @@ static int report_json(const struct nps_session *s, struct nps_session_end *e)
 	return 0;
 }
 
-int nps_session_end__check(struct nps_session *s, struct nps_session_end *e)
+int nps_session_end__check(struct nps_session_writer *s, struct nps_session_end *e)
 {
 	int err = check_directory(s, e);
 

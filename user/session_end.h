@@ -16,14 +16,14 @@ struct nps_session_end {
 /* Advice for the user about -errno of a write. Static. */
 const char *nps_session_end__advice(int err);
 
-/* Syncs a stream to disk. A failure, or the deletion of its file, is recorded with nps_session__failed(). */
-void nps_session_end__sync_stream(struct nps_session *s, struct nps_stream *st, const char *name);
-void nps_session_end__sync(struct nps_session *s);
+/* Syncs a stream to disk. A failure, or the deletion of its file, is recorded with nps_session_writer__failed(). */
+void nps_session_end__sync_stream(struct nps_session_writer *s, struct nps_stream *st, const char *name);
+void nps_session_end__sync(struct nps_session_writer *s);
 
 /*
  * Call after the last write. Reports on stderr what could not be written, and if the directory was renamed
  * (s->path is the new path then) or deleted. 0, or -errno if nothing of the session can be used.
  */
-int nps_session_end__check(struct nps_session *s, struct nps_session_end *e);
+int nps_session_end__check(struct nps_session_writer *s, struct nps_session_end *e);
 
 #endif

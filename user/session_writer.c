@@ -52,7 +52,7 @@ static int create_file(int dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int stream_open(struct nps_session *s, struct nps_stream *st, const char *name)
+static int stream_open(struct nps_session_writer *s, struct nps_stream *st, const char *name)
 {
 	st->fd = create_file(s->dir_fd, name);
 	return st->fd < 0 ? st->fd : 0;
@@ -118,7 +118,7 @@ static int open_out(const char *name)
  * Reserves space for the last session.json in case of a full disk: an unnamed file, which disappears even
  * after a SIGKILL. Not every file system supports that.
  */
-static void reserve_room(struct nps_session *s)
+static void reserve_room(struct nps_session_writer *s)
 {
 	struct statvfs vfs;
 	off_t room;
@@ -135,9 +135,9 @@ static void reserve_room(struct nps_session *s)
 		nps_debug("no room is reserved for session.json: %s", strerror(errno));
 }
 
-static int create_files(struct nps_session *s, const cJSON *description)
+static int create_files(struct nps_session_writer *s, const cJSON *description)
 {
-	int err = description ? nps_session__write_json(s, description, true) : 0;
+	int err = description ? nps_session_writer__write_json(s, description, true) : 0;
 
 	if (!err)
 		err = stream_open(s, &s->events, "events.nps");
@@ -150,7 +150,7 @@ static int create_files(struct nps_session *s, const cJSON *description)
 	return err;
 }
 
-int nps_session__create_with(const char *out, const cJSON *description, struct nps_session *s)
+int nps_session_writer__create_with(const char *out, const cJSON *description, struct nps_session_writer *s)
 {
 	char name[128], real[PATH_MAX];
 	int out_fd, err;
@@ -179,34 +179,34 @@ int nps_session__create_with(const char *out, const cJSON *description, struct n
 	if (err) {
 		nps_warn("cannot write in output directory %s: %s: choose another with -o", out,
 			 strerror(-err));
-		nps_session__discard(s);
+		nps_session_writer__discard(s);
 	}
 	return err;
 }
 
-int nps_session__create(const char *out, struct nps_session *s)
+int nps_session_writer__create(const char *out, struct nps_session_writer *s)
 {
-	return nps_session__create_with(out, NULL, s);
+	return nps_session_writer__create_with(out, NULL, s);
 }
 
-int nps_session__open_host(struct nps_session *s)
+int nps_session_writer__open_host(struct nps_session_writer *s)
 {
 	return stream_open(s, &s->host, "host.nps");
 }
 
-int nps_session__open_device(struct nps_session *s)
+int nps_session_writer__open_device(struct nps_session_writer *s)
 {
 	return stream_open(s, &s->device, "device.nps");
 }
 
-static bool leads_to(const char *path, const struct stat *to)
+static bool path_leads_to(const char *path, const struct stat *to)
 {
 	struct stat st;
 
 	return !stat(path, &st) && st.st_dev == to->st_dev && st.st_ino == to->st_ino;
 }
 
-bool nps_session__is_deleted(const struct nps_session *s)
+bool nps_session_writer__is_deleted(const struct nps_session_writer *s)
 {
 	struct stat dir, events;
 
@@ -214,7 +214,7 @@ bool nps_session__is_deleted(const struct nps_session *s)
 	       (!dir.st_nlink || !events.st_nlink);
 }
 
-enum nps_session_location nps_session__locate(struct nps_session *s)
+enum nps_session_location nps_session_writer__locate(struct nps_session_writer *s)
 {
 	char link[48], now[PATH_MAX];
 	struct stat st;
@@ -224,7 +224,7 @@ enum nps_session_location nps_session__locate(struct nps_session *s)
 		return NPS_SESSION_UNREACHABLE;
 	if (!st.st_nlink)
 		return NPS_SESSION_DELETED;
-	if (leads_to(s->path, &st))
+	if (path_leads_to(s->path, &st))
 		return NPS_SESSION_THERE;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->dir_fd);
 	n = readlink(link, now, sizeof(now) - 1);
@@ -233,26 +233,26 @@ enum nps_session_location nps_session__locate(struct nps_session *s)
 	now[n] = '\0';
 	/* Not every file system shows a deletion in the link count. */
 	if (n > (ssize_t)strlen(DELETED) && !strcmp(now + n - strlen(DELETED), DELETED) &&
-	    !leads_to(now, &st))
+	    !path_leads_to(now, &st))
 		return NPS_SESSION_DELETED;
-	if (!leads_to(now, &st))
+	if (!path_leads_to(now, &st))
 		return NPS_SESSION_UNREACHABLE;
 	snprintf(s->path, sizeof(s->path), "%s", now);
 	return NPS_SESSION_MOVED;
 }
 
-void nps_session__release_reserve(struct nps_session *s)
+void nps_session_writer__release_reserve(struct nps_session_writer *s)
 {
 	if (s->reserve)
 		close(s->reserve - 1);
 	s->reserve = 0;
 }
 
-void nps_session__close(struct nps_session *s)
+void nps_session_writer__close(struct nps_session_writer *s)
 {
 	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd, &s->device.fd, &s->dir_fd };
 
-	nps_session__release_reserve(s);
+	nps_session_writer__release_reserve(s);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
@@ -286,23 +286,23 @@ static void remove_entries(int dir, const char *kept, int depth)
 		closedir(d);
 }
 
-void nps_session__discard(struct nps_session *s)
+void nps_session_writer__discard(struct nps_session_writer *s)
 {
 	if (s->dir_fd < 0)
 		return;
 	remove_entries(s->dir_fd, "session.json", DEPTH_MAX);
-	if (nps_session__locate(s) == NPS_SESSION_DELETED) {
-		nps_session__close(s);
+	if (nps_session_writer__locate(s) == NPS_SESSION_DELETED) {
+		nps_session_writer__close(s);
 		return;
 	}
 	unlinkat(s->dir_fd, "session.json", 0);
 	if (rmdir(s->path))
 		nps_warn("cannot remove %s: %s: nothing was recorded in it: remove it", s->path,
 			 strerror(errno));
-	nps_session__close(s);
+	nps_session_writer__close(s);
 }
 
-void nps_session__failed(struct nps_session *s, const char *path, int err)
+void nps_session_writer__failed(struct nps_session_writer *s, const char *path, int err)
 {
 	nps_debug("cannot write %s/%s: %s", s->path, path, strerror(-err));
 	if (atomic_fetch_add(&s->failures, 1))
@@ -354,7 +354,7 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 	return 0;
 }
 
-int nps_session__error(const struct nps_session *s)
+int nps_session_writer__error(const struct nps_session_writer *s)
 {
 	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks, &s->host, &s->device };
 
@@ -367,18 +367,18 @@ int nps_session__error(const struct nps_session *s)
 	return 0;
 }
 
-uint64_t nps_session__bytes(const struct nps_session *s)
+uint64_t nps_session_writer__bytes(const struct nps_session_writer *s)
 {
 	return atomic_load(&s->events.size) + atomic_load(&s->strings.size) + atomic_load(&s->clocks.size) +
 	       atomic_load(&s->host.size) + atomic_load(&s->device.size) + atomic_load(&s->other_bytes);
 }
 
-void nps_session__add_bytes(struct nps_session *s, uint64_t bytes)
+void nps_session_writer__add_bytes(struct nps_session_writer *s, uint64_t bytes)
 {
 	atomic_fetch_add(&s->other_bytes, bytes);
 }
 
-int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durable)
+int nps_session_writer__write_json(struct nps_session_writer *s, const cJSON *json, bool durable)
 {
 	char *text = cJSON_Print(json);
 	int fd, err;
@@ -404,7 +404,7 @@ int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durab
 	return err;
 }
 
-static int open_file(struct nps_session *s, const char *path)
+static int open_file(struct nps_session_writer *s, const char *path)
 {
 	char copy[PATH_MAX];
 
@@ -419,22 +419,22 @@ static int open_file(struct nps_session *s, const char *path)
 	return create_file(s->dir_fd, copy);
 }
 
-int nps_session__open_file(struct nps_session *s, const char *path)
+int nps_session_writer__open_file(struct nps_session_writer *s, const char *path)
 {
 	int fd = open_file(s, path);
 
 	if (fd < 0)
-		nps_session__failed(s, path, fd);
+		nps_session_writer__failed(s, path, fd);
 	return fd;
 }
 
-int nps_session__append_file(struct nps_session *s, const char *path)
+int nps_session_writer__append_file(struct nps_session_writer *s, const char *path)
 {
 	int fd = openat(s->dir_fd, path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0)
 		return fd;
 	fd = -errno;
-	nps_session__failed(s, path, fd);
+	nps_session_writer__failed(s, path, fd);
 	return fd;
 }

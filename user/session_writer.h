@@ -26,11 +26,11 @@ struct nps_stream {
 
 #define NPS_SESSION_FILE_MAX 256 /* bytes of a path below the session directory */
 
-struct nps_session {
+struct nps_session_writer {
 	char path[PATH_MAX];
 	int dir_fd;
 	int reserve; /* an unnamed file that reserves space for the last session.json: fd + 1, 0: none */
-	atomic_uint failures; /* writes that failed; nps_session__failed() */
+	atomic_uint failures; /* writes that failed; nps_session_writer__failed() */
 	char failed_path[NPS_SESSION_FILE_MAX]; /* of the first one */
 	int failed_error; /* -errno */
 	unsigned int deleted; /* streams whose files were deleted */
@@ -47,15 +47,15 @@ struct nps_session {
  * any moment, and the directory must be readable then. OUT must not be a symbolic link. 0; prints a failure
  * and returns -errno.
  */
-int nps_session__create_with(const char *out, const cJSON *description, struct nps_session *s);
-int nps_session__create(const char *out, struct nps_session *s);
-void nps_session__close(struct nps_session *s);
+int nps_session_writer__create_with(const char *out, const cJSON *description, struct nps_session_writer *s);
+int nps_session_writer__create(const char *out, struct nps_session_writer *s);
+void nps_session_writer__close(struct nps_session_writer *s);
 
 /* Opens host.nps, for samples of the host. 0 or -errno. */
-int nps_session__open_host(struct nps_session *s);
+int nps_session_writer__open_host(struct nps_session_writer *s);
 
 /* Opens device.nps, for clocks and use of devices. 0 or -errno. */
-int nps_session__open_device(struct nps_session *s);
+int nps_session_writer__open_device(struct nps_session_writer *s);
 
 enum nps_session_location {
 	NPS_SESSION_THERE, /* where it was created */
@@ -65,16 +65,16 @@ enum nps_session_location {
 };
 
 /* Finds the directory: it, or a directory above it, may have been renamed or deleted. Updates s->path. */
-enum nps_session_location nps_session__locate(struct nps_session *s);
+enum nps_session_location nps_session_writer__locate(struct nps_session_writer *s);
 
 /* Was it, or its events file, deleted? Two system calls, cheap enough for each turn. */
-bool nps_session__is_deleted(const struct nps_session *s);
+bool nps_session_writer__is_deleted(const struct nps_session_writer *s);
 
 /* Frees the space that is reserved for the last session.json, which has to be written next. */
-void nps_session__release_reserve(struct nps_session *s);
+void nps_session_writer__release_reserve(struct nps_session_writer *s);
 
 /* Removes a session that never began: the whole directory, session.json last. */
-void nps_session__discard(struct nps_session *s);
+void nps_session_writer__discard(struct nps_session_writer *s);
 
 /* Appends one chunk. 0 or -errno, which all later calls return too. */
 int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const void *payload, uint32_t len);
@@ -83,31 +83,31 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
  * Replaces session.json; `durable`: with fsync of it and of the
  * directory. 0 or -errno; the caller reports it.
  */
-int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durable);
+int nps_session_writer__write_json(struct nps_session_writer *s, const cJSON *json, bool durable);
 
 /* First error of any stream, 0: none. */
-int nps_session__error(const struct nps_session *s);
+int nps_session_writer__error(const struct nps_session_writer *s);
 
 /* Bytes written so far. From any thread. */
-uint64_t nps_session__bytes(const struct nps_session *s);
+uint64_t nps_session_writer__bytes(const struct nps_session_writer *s);
 
 /* Adds BYTES written to a file that is not one of its streams. From any thread. */
-void nps_session__add_bytes(struct nps_session *s, uint64_t bytes);
+void nps_session_writer__add_bytes(struct nps_session_writer *s, uint64_t bytes);
 
 /*
  * Records that a write of the file PATH below the session directory
  * failed; session_end.h reports it. From any thread.
  */
-void nps_session__failed(struct nps_session *s, const char *path, int err);
+void nps_session_writer__failed(struct nps_session_writer *s, const char *path, int err);
 
 /*
  * Opens a file of that path below the session directory for writing, and creates directories (0750) on the
- * way. Returns a descriptor or -errno, which is recorded with nps_session__failed().
+ * way. Returns a descriptor or -errno, which is recorded with nps_session_writer__failed().
  */
-int nps_session__open_file(struct nps_session *s, const char *path);
+int nps_session_writer__open_file(struct nps_session_writer *s, const char *path);
 
-/* Opens a file that nps_session__open_file() created, for appending. */
-int nps_session__append_file(struct nps_session *s, const char *path);
+/* Opens a file that nps_session_writer__open_file() created, for appending. */
+int nps_session_writer__append_file(struct nps_session_writer *s, const char *path);
 
 /* write(2) until all is written. 0 or -errno. */
 int nps_write_all(int fd, const void *buf, size_t len);

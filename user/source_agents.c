@@ -19,17 +19,17 @@ static int agents_start(struct nps_capture *c, struct nps_source *s, enum nps_st
 {
 	(void)s;
 	if (stage == NPS_START_TARGETS)
-		nps_agents__wait(c, nps_agent_client__recording, START_MS);
+		nps_agents__wait(c, nps_agent_client__is_logging, START_MS);
 	return 0;
 }
 
-static void tick(struct nps_capture *c, bool say)
+static void tick(struct nps_capture *c, bool report_now)
 {
 	FOR_EACH_AGENT(c, p)
 	{
 		nps_agent_client__tick(p->agent);
-		if (say)
-			nps_agent_client__say(p->agent, false);
+		if (report_now)
+			nps_agent_client__report_errors(p->agent, false);
 	}
 }
 
@@ -60,7 +60,7 @@ static const char *agents_turn(struct nps_capture *c, struct nps_source *s, enum
  * A helper reports the chip of its device. Without a helper the driver is queried at once, because a
  * process that ends soon takes the driver's library with it.
  */
-static void handle_device(struct nps_capture *c, struct nps_process *p)
+static void agents_handle_device(struct nps_capture *c, struct nps_process *p)
 {
 	if (c->ending)
 		return;
@@ -69,14 +69,14 @@ static void handle_device(struct nps_capture *c, struct nps_process *p)
 	if (p->agent)
 		nps_agent_client__poke(p->agent);
 	else
-		nps_device_facts__ask(&c->shared.facts, c->shared.ask, nps_agents__told(c));
+		nps_device_facts__query(&c->shared.facts, c->shared.query, nps_agents__reported(c));
 }
 
 static int agents_process(struct nps_capture *c, struct nps_source *s, const struct nps_source_event *e)
 {
 	(void)s;
 	if (e->kind == NPS_EVENT_DEVICE)
-		handle_device(c, e->p);
+		agents_handle_device(c, e->p);
 	else if (e->kind == NPS_EVENT_EXECUTED && e->p->agent)
 		nps_agents__retire(c, e->p);
 	return 0;
@@ -119,7 +119,7 @@ static void report(struct nps_capture *c)
 	for (struct nps_process *p = c->processes; p && cann; p = p->next)
 		report_missing_log(c, p);
 	FOR_EACH_AGENT(c, p)
-	c->degraded |= nps_agent_client__say(p->agent, true);
+	c->degraded |= nps_agent_client__report_errors(p->agent, true);
 	for (struct nps_process *p = c->processes; p; p = p->next) {
 		if (!nps_agent_client__interrupted(p->agent) && !nps_agent_client__interrupted(p->former))
 			continue;
@@ -141,7 +141,7 @@ static void agents_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 		nps_agents__report(c);
 		break;
 	case NPS_END_FINISH:
-		nps_controls__ask(c);
+		nps_controls__query(c);
 		break;
 	case NPS_END_REPORT:
 		nps_controls__write(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of the job's libraries, system calls, scheduling, interrupts: the BPF programs of kernel_side.h,
+ * Calls of the job's libraries, system calls, scheduling, interrupts: the BPF programs of bpf_loader.h,
  * the probes that run them, and the thread that reads their records. Most other sources use these.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "source_rows.h"
 
 /* State at the end of the capture; written when the reader has ended. */
-struct calls {
+struct calls_source {
 	struct nps_open_slices slices;
 };
 
@@ -29,7 +29,7 @@ static int find_out_kernel(struct nps_capture *c, struct nps_source *s)
 
 	nps_capability__probe(&c->shared.cap);
 	nps_priority__restore(before);
-	s->state = calloc(1, sizeof(struct calls));
+	s->state = calloc(1, sizeof(struct calls_source));
 	if (s->state)
 		return nps_capability__check(&c->shared.cap);
 	nps_warn("not enough memory to begin: free some");
@@ -39,35 +39,35 @@ static int find_out_kernel(struct nps_capture *c, struct nps_source *s)
 /* The BPF objects, and the tracepoints that they need. */
 static int load_programs(struct nps_capture *c)
 {
-	struct nps_kernel_side_opts opts = { .sz = sizeof(opts),
-					     .ring_bytes = c->opts->ring_bytes,
-					     .osrt = c->opts->osrt,
-					     .irq = c->opts->irq,
-					     .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK,
-					     .osrt_threshold_ns = c->opts->osrt_threshold_ns,
-					     .shapes = c->opts->shapes,
-					     .mstx = &c->opts->mstx };
+	struct nps_bpf_loader_opts opts = { .sz = sizeof(opts),
+					    .ring_bytes = c->opts->ring_bytes,
+					    .osrt = c->opts->osrt,
+					    .irq = c->opts->irq,
+					    .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK,
+					    .osrt_threshold_ns = c->opts->osrt_threshold_ns,
+					    .shapes = c->opts->shapes,
+					    .mstx = &c->opts->mstx };
 	struct nps_shared *shared = &c->shared;
 	int before = nps_priority__raise();
-	int err = nps_kernel_side__open(&c->shared.cap, &opts, &shared->kernel);
+	int err = nps_bpf_loader__open(&c->shared.cap, &opts, &shared->kernel);
 
 	nps_priority__restore(before);
 	if (err)
 		return err;
-	shared->kernel_cap = nps_kernel_side__cap(shared->kernel);
-	if (nps_kernel_side__is_legacy(shared->kernel)) {
+	shared->kernel_cap = nps_bpf_loader__cap(shared->kernel);
+	if (nps_bpf_loader__is_legacy(shared->kernel)) {
 		nps_warn("this kernel lacks BTF or ring buffers: only calls, submissions, marks and system "
 			 "calls are recorded, without scheduling, locks, children of the job and kinds of "
 			 "descriptors: `npuscope doctor` shows what it lacks");
 		c->degraded = true;
 	}
 	err = nps_probes__new(shared->kernel, c->opts->level,
-			      c->opts->shapes && !nps_kernel_side__is_legacy(shared->kernel),
+			      c->opts->shapes && !nps_bpf_loader__is_legacy(shared->kernel),
 			      &shared->operators, &shared->probes);
-	return err ? err : nps_kernel_side__attach(shared->kernel);
+	return err ? err : nps_bpf_loader__attach(shared->kernel);
 }
 
-static int start_recording(struct nps_capture *c)
+static int calls_begin(struct nps_capture *c)
 {
 	struct nps_shared *shared = &c->shared;
 	int err = load_programs(c);
@@ -87,7 +87,7 @@ static int start_recording(struct nps_capture *c)
 						    : shared->costs.cost.syscall_ns,
 			 shared->costs.cost.switch_ns,
 			 shared->costs.basis == NPS_COST_ESTIMATED ? ", by estimate" : "");
-	nps_kernel_side__reset_counters(shared->kernel);
+	nps_bpf_loader__reset_counters(shared->kernel);
 	err = nps_reader__start(shared->kernel, &c->session, &shared->operators, &shared->reader);
 	if (err)
 		nps_warn("cannot start reading: %s", strerror(-err));
@@ -99,7 +99,7 @@ static int calls_start(struct nps_capture *c, struct nps_source *s, enum nps_sta
 	if (stage == NPS_START_PREPARE)
 		return find_out_kernel(c, s);
 	if (stage == NPS_START_ATTACH)
-		return start_recording(c);
+		return calls_begin(c);
 	if (stage == NPS_START_RUN)
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it",
 			 nps_probes__count(c->shared.probes), nps_probes__files(c->shared.probes),
@@ -118,7 +118,7 @@ static const char *calls_turn(struct nps_capture *c, struct nps_source *s, enum 
 /* Collects what was open at the end. */
 static void collect_open(struct nps_capture *c, struct nps_open_slices *slices)
 {
-	struct nps_kernel_side *k = c->shared.kernel;
+	struct nps_bpf_loader *k = c->shared.kernel;
 
 	*slices = (struct nps_open_slices){ .begin = c->begin_mono, .end = c->end_mono };
 	if (nps_open_calls__collect(slices, k, nps_probes__shed_tier(c->shared.probes)))
@@ -139,7 +139,7 @@ static uint64_t texts_cut(const struct nps_capture *c)
 	if (c->shared.reader)
 		nps_reader__counts(c->shared.reader, &n);
 	if (c->shared.kernel)
-		nps_kernel_side__counters(c->shared.kernel, counters);
+		nps_bpf_loader__counters(c->shared.kernel, counters);
 	return n.texts_cut + counters[NPS_COUNTER_TEXT_CUT];
 }
 
@@ -160,14 +160,14 @@ static void report_libraries(struct nps_capture *c)
 			"saw was recorded: npuscope doctor --probes lists them",
 			nps_probes__a_file(probes));
 		c->degraded = true;
-	} else if (!cann && c->opts->host_asked && c->opts->level >= 0) {
+	} else if (!cann && c->opts->host_requested && c->opts->level >= 0) {
 		nps_info("no process has a CANN library mapped: only what the host saw was recorded");
 	} else if ((!cann || !nps_probes__count(probes)) && c->opts->level >= 0) {
 		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
 			 "this the NPU job? --level none records the host alone, without this message");
 		c->degraded = true;
 	}
-	if ((c->opts->irq && !nps_kernel_side__has_irq(c->shared.kernel)) || nps_probes__refused(probes))
+	if ((c->opts->irq && !nps_bpf_loader__has_irq(c->shared.kernel)) || nps_probes__refused(probes))
 		c->degraded = true;
 	if (c->opts->step_marker && !c->marker_found) {
 		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or "
@@ -184,7 +184,7 @@ static void report_unnamed(struct nps_capture *c)
 	enum nps_mstx_mode mode = nps_mstx__mode(&c->opts->mstx);
 	uint64_t cut = texts_cut(c);
 
-	nps_kernel_side__counters(c->shared.kernel, counters);
+	nps_bpf_loader__counters(c->shared.kernel, counters);
 	if (mode != NPS_MSTX_ALL && counters[NPS_COUNTER_DOMAIN_UNKNOWN]) {
 		nps_warn("%" PRIu64
 			 " mstx domains were made before the capture and have no name: their marks "
@@ -205,29 +205,29 @@ static void report_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-static void detach(struct nps_capture *c)
+static void calls_detach(struct nps_capture *c)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 
-	nps_kernel_side__detach(c->shared.kernel);
+	nps_bpf_loader__detach(c->shared.kernel);
 	nps_probes__detach(c->shared.probes);
 	c->detach_ns += nps_now(CLOCK_MONOTONIC) - begin;
 }
 
 static void calls_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
-	struct calls *calls = s->state;
+	struct calls_source *calls = s->state;
 
 	switch (stage) {
 	case NPS_END_DISARM:
-		nps_kernel_side__end(c->shared.kernel,
-				     c->end_mono); /* also waits for running programs of other sources */
+		nps_bpf_loader__end(c->shared.kernel,
+				    c->end_mono); /* also waits for running programs of other sources */
 		break;
 	case NPS_END_COLLECT:
 		collect_open(c, &calls->slices);
 		break;
 	case NPS_END_DETACH:
-		detach(c);
+		calls_detach(c);
 		break;
 	case NPS_END_SETTLE:
 	case NPS_END_CANCEL:
@@ -250,13 +250,13 @@ static void calls_count(const struct nps_capture *c, const struct nps_source *s,
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	struct nps_reader_counts read = {};
-	uint64_t net = c->shared.kernel ? nps_kernel_side__net_lost(c->shared.kernel) : 0;
+	uint64_t net = c->shared.kernel ? nps_bpf_loader__net_lost(c->shared.kernel) : 0;
 
 	(void)s;
 	if (c->shared.reader)
 		nps_reader__counts(c->shared.reader, &read);
 	if (c->shared.kernel)
-		nps_kernel_side__counters(c->shared.kernel, counters);
+		nps_bpf_loader__counters(c->shared.kernel, counters);
 	for (int kind = 1; kind < NPS_KIND_END; kind++) {
 		n->events[kind] += read.kinds[kind];
 		n->lost[kind] += counters[NPS_COUNTER_LOST + kind];
@@ -271,13 +271,13 @@ static void calls_count(const struct nps_capture *c, const struct nps_source *s,
 
 static void describe_totals(const struct nps_capture *c, cJSON *session)
 {
-	const struct nps_kernel_side *k = c->shared.kernel;
+	const struct nps_bpf_loader *k = c->shared.kernel;
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 
 	if (k)
-		nps_kernel_side__counters(k, counters);
+		nps_bpf_loader__counters(k, counters);
 	cJSON_AddStringToObject(session, "kernel_side",
-				k && nps_kernel_side__is_legacy(k) ? "legacy" : "full");
+				k && nps_bpf_loader__is_legacy(k) ? "legacy" : "full");
 	nps_json__add_u64(session, "unread_processes", nps_job_processes__unread(c));
 	nps_json__add_u64(session, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	nps_json__add_u64(session, "unreadable", counters[NPS_COUNTER_FAULT]);
@@ -293,7 +293,7 @@ static void calls_describe(const struct nps_capture *c, const struct nps_source 
 	(void)s;
 	(void)part;
 	if (section == NPS_SECTION_REQUEST && c->opts->irq)
-		nps_irq_side__names(cJSON_AddObjectToObject(session, "interrupts"));
+		nps_irq_tracer__names(cJSON_AddObjectToObject(session, "interrupts"));
 	else if (section == NPS_SECTION_SESSION && c->shared.probes)
 		nps_probes__describe(c->shared.probes, c->shared.reader, session);
 	else if (section == NPS_SECTION_TOTALS)
@@ -304,7 +304,7 @@ static void calls_programs(const struct nps_capture *c, const struct nps_source 
 			   void *arg)
 {
 	(void)s;
-	nps_kernel_side__for_each_program(c->shared.kernel, each, arg);
+	nps_bpf_loader__for_each_program(c->shared.kernel, each, arg);
 }
 
 static void calls_free(struct nps_capture *c, struct nps_source *s)
@@ -312,7 +312,7 @@ static void calls_free(struct nps_capture *c, struct nps_source *s)
 	nps_reader__free(c->shared.reader);
 	nps_probes__free(c->shared.probes);
 	nps_operators__free(&c->shared.operators);
-	nps_kernel_side__close(c->shared.kernel);
+	nps_bpf_loader__close(c->shared.kernel);
 	free(s->state);
 }
 

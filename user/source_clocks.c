@@ -4,7 +4,7 @@
 #include "clocks.h"
 #include "source_rows.h"
 
-static void sample(struct nps_capture *c, struct nps_clock *clock)
+static void clock_sample(struct nps_capture *c, struct nps_clock *clock)
 {
 	nps_clock__sample(clock);
 	nps_stream__append(&c->session.clocks, NPS_CHUNK_CLOCKS, 0, clock, sizeof(*clock));
@@ -14,7 +14,7 @@ static int clocks_start(struct nps_capture *c, struct nps_source *s, enum nps_st
 {
 	(void)s;
 	if (stage == NPS_START_ATTACH)
-		sample(c, &c->start);
+		clock_sample(c, &c->start);
 	return 0;
 }
 
@@ -24,7 +24,7 @@ static const char *clocks_turn(struct nps_capture *c, struct nps_source *s, enum
 
 	(void)s;
 	if (kind == NPS_TURN_SECOND)
-		sample(c, &clock);
+		clock_sample(c, &clock);
 	return NULL;
 }
 
@@ -32,7 +32,7 @@ static void clocks_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 {
 	(void)s;
 	if (stage == NPS_END_FINISH)
-		sample(c, &c->end);
+		clock_sample(c, &c->end);
 }
 
 const struct nps_source_ops nps_source_clocks = {

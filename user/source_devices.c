@@ -42,7 +42,7 @@ static void find_devices(struct nps_capture *c)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		if (nps_agent_client__uses(p->agent, d))
 			nps_device_sampler__uses(sampler, p->pid, nps_process__foreign(p), d);
-	nps_device_sampler__look(sampler);
+	nps_device_sampler__poll(sampler);
 	nps_device_sampler__counts(sampler, &counts); /* records a full disk in the session */
 }
 
@@ -58,12 +58,12 @@ static int devices_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 		return 0;
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
 		pids[n++] = p->pid;
-	err = nps_device_sampler__start(&c->opts->devices, &c->session, &c->logs, c->shared.ask, pids, n,
+	err = nps_device_sampler__start(&c->opts->devices, &c->session, &c->logs, c->shared.query, pids, n,
 					counted_by_helpers(c), &sampler);
 	if (err)
 		return err;
 	s->state = c->shared.devices = sampler;
-	answered = nps_driver_ask__wait(c->shared.ask, &c->patience, nps_capture__wait_turn, c);
+	answered = nps_driver_query__wait(c->shared.query, &c->patience, nps_capture__wait_turn, c);
 	if (nps_device_sampler__failed(sampler)) {
 		nps_device_sampler__free(sampler);
 		s->state = c->shared.devices = NULL;
@@ -73,7 +73,7 @@ static int devices_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 		nps_device_sampler__process(sampler, p->pid, nps_process__foreign(p));
 	find_devices(c);
 	if (answered) /* else the driver has used up its time already */
-		nps_driver_ask__wait(c->shared.ask, &c->patience, nps_capture__wait_turn, c);
+		nps_driver_query__wait(c->shared.query, &c->patience, nps_capture__wait_turn, c);
 	nps_device_sampler__settle(sampler, START_MS);
 	return 0;
 }
@@ -105,7 +105,7 @@ static bool report_missing(struct nps_capture *c)
 	struct nps_device_counts counts;
 
 	nps_device_sampler__counts(sampler, &counts);
-	if (!nps_device_sampler__devices(sampler) && !nps_driver_ask__was_late(c->shared.ask))
+	if (!nps_device_sampler__devices(sampler) && !nps_driver_query__was_late(c->shared.query))
 		nps_warn("no device was sampled: %s: --sys-devices names them",
 			 nps_device_sampler__waits(sampler)
 				 ? "the driver had not reported in time which the job uses"

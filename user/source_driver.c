@@ -2,32 +2,32 @@
 /* The kernel's view of the NPU's driver. */
 #include "capture_parts.h"
 #include "clocks.h"
-#include "driver_side.h"
+#include "driver_tracer.h"
 #include "source_rows.h"
 
 /*
  * Also if nothing of the driver is recorded: tracepoints that a killed capture left on are switched off. A
  * part that cannot start degrades the capture, and the others continue.
  */
-static int start_recording(struct nps_capture *c, struct nps_source *s)
+static int driver_begin(struct nps_capture *c, struct nps_source *s)
 {
-	struct nps_driver_side *d = NULL;
+	struct nps_driver_tracer *d = NULL;
 
-	c->degraded |= nps_driver_side__start(c->shared.kernel, &c->opts->driver, c->opts->ring_bytes, &d) !=
-		       0;
+	c->degraded |=
+		nps_driver_tracer__start(c->shared.kernel, &c->opts->driver, c->opts->ring_bytes, &d) != 0;
 	s->state = d;
 	if (d && c->opts->driver.tasks)
 		c->shared.privilege = NPS_PRIVILEGE_SWITCHES;
-	nps_driver_side__copy_proc(d, &c->session, false);
+	nps_driver_tracer__copy_proc(d, &c->session, false);
 	return 0;
 }
 
 static int driver_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
 {
 	if (stage == NPS_START_ATTACH)
-		return start_recording(c, s);
+		return driver_begin(c, s);
 	if (stage == NPS_START_ARM && c->opts->all)
-		nps_driver_side__watch_all(s->state, true);
+		nps_driver_tracer__watch_all(s->state, true);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static const char *driver_turn(struct nps_capture *c, struct nps_source *s, enum
 {
 	(void)c;
 	if (kind == NPS_TURN_SECOND)
-		nps_driver_side__look(s->state);
+		nps_driver_tracer__scan(s->state);
 	return NULL;
 }
 
@@ -43,37 +43,37 @@ static int driver_process(struct nps_capture *c, struct nps_source *s, const str
 {
 	(void)c;
 	if (e->kind == NPS_EVENT_SCAN && e->mapped)
-		nps_driver_side__look_at(s->state, e->p->pid);
+		nps_driver_tracer__scan_process(s->state, e->p->pid);
 	return 0;
 }
 
-static void detach(struct nps_capture *c, struct nps_driver_side *d)
+static void driver_detach(struct nps_capture *c, struct nps_driver_tracer *d)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 
-	nps_driver_side__detach(d);
+	nps_driver_tracer__detach(d);
 	c->detach_ns += nps_now(CLOCK_MONOTONIC) - begin;
 }
 
 static void driver_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
-	struct nps_driver_side *d = s->state;
+	struct nps_driver_tracer *d = s->state;
 
 	switch (stage) {
 	case NPS_END_DISARM:
-		nps_driver_side__end(d, c->end_mono);
+		nps_driver_tracer__end(d, c->end_mono);
 		break;
 	case NPS_END_RESTORE:
-		c->degraded |= !nps_driver_side__silence(d, c->ending ? nps_capture__wait_turn : NULL, c);
+		c->degraded |= !nps_driver_tracer__silence(d, c->ending ? nps_capture__wait_turn : NULL, c);
 		break;
 	case NPS_END_DETACH:
-		detach(c, d);
+		driver_detach(c, d);
 		/* Before the reader ends, which writes the last losses. */
-		nps_driver_side__settle(d, c->shared.kernel);
+		nps_driver_tracer__settle(d, c->shared.kernel);
 		break;
 	case NPS_END_LAST:
-		nps_driver_side__copy_proc(d, &c->session, true);
-		c->degraded |= nps_driver_side__lacks(d, c->shared.kernel, c->shared.reader);
+		nps_driver_tracer__copy_proc(d, &c->session, true);
+		c->degraded |= nps_driver_tracer__lacks(d, c->shared.kernel, c->shared.reader);
 		break;
 	default:
 		break;
@@ -84,7 +84,7 @@ static void driver_count(const struct nps_capture *c, const struct nps_source *s
 {
 	(void)c;
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
-		n->uncounted[kind] |= nps_driver_side__uncounted(s->state, kind);
+		n->uncounted[kind] |= nps_driver_tracer__uncounted(s->state, kind);
 }
 
 static void driver_describe(const struct nps_capture *c, const struct nps_source *s, enum nps_section section,
@@ -93,20 +93,20 @@ static void driver_describe(const struct nps_capture *c, const struct nps_source
 	(void)c;
 	(void)part;
 	if (section == NPS_SECTION_SESSION)
-		nps_driver_side__describe(s->state, session);
+		nps_driver_tracer__describe(s->state, session);
 }
 
 static void driver_programs(const struct nps_capture *c, const struct nps_source *s, nps_program_fn each,
 			    void *arg)
 {
 	(void)c;
-	nps_driver_side__for_each_program(s->state, each, arg);
+	nps_driver_tracer__for_each_program(s->state, each, arg);
 }
 
 static void driver_free(struct nps_capture *c, struct nps_source *s)
 {
 	(void)c;
-	nps_driver_side__free(s->state);
+	nps_driver_tracer__free(s->state);
 }
 
 const struct nps_source_ops nps_source_driver = {

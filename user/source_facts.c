@@ -7,7 +7,7 @@
 
 static void query(struct nps_capture *c)
 {
-	nps_device_facts__ask(&c->shared.facts, c->shared.ask, nps_agents__told(c));
+	nps_device_facts__query(&c->shared.facts, c->shared.query, nps_agents__reported(c));
 }
 
 static const char *facts_turn(struct nps_capture *c, struct nps_source *s, enum nps_turn_kind kind)
@@ -37,7 +37,7 @@ static void facts_end(struct nps_capture *c, struct nps_source *s, enum nps_end_
 	if (stage == NPS_END_FINISH)
 		query(c);
 	else if (stage == NPS_END_REPORT)
-		nps_device_facts__say(&c->shared.facts, nps_agents__told(c));
+		nps_device_facts__report(&c->shared.facts, nps_agents__reported(c));
 }
 
 static void facts_describe(const struct nps_capture *c, const struct nps_source *s, enum nps_section section,

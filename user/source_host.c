@@ -21,7 +21,7 @@ static int start_sampling(struct nps_capture *c, struct nps_source *s)
 					  .parts = c->opts->host_sys,
 					  .hz = c->opts->host_sys_hz,
 					  .all = c->opts->all,
-					  .net_map = nps_kernel_side__net_map(c->shared.kernel),
+					  .net_map = nps_bpf_loader__net_map(c->shared.kernel),
 					  .begin = nps_now(CLOCK_MONOTONIC) };
 	struct nps_host_sys *h = NULL;
 	int err;
@@ -39,7 +39,7 @@ static int start_sampling(struct nps_capture *c, struct nps_source *s)
 static int host_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
 {
 	if (stage == NPS_START_FORK)
-		return nps_session__open_host(&c->session);
+		return nps_session_writer__open_host(&c->session);
 	return stage == NPS_START_ATTACH ? start_sampling(c, s) : 0;
 }
 

@@ -35,7 +35,7 @@ static const char *overhead_turn(struct nps_capture *c, struct nps_source *s, en
 {
 	if (kind == NPS_TURN_READY) {
 		nps_overhead__turn(c, s->state, false);
-		nps_overhead__look(c, s->state);
+		nps_overhead__poll(c, s->state);
 	} else if (kind == NPS_TURN_SECOND) {
 		nps_overhead__every_second(c, s->state);
 	}
@@ -45,7 +45,7 @@ static const char *overhead_turn(struct nps_capture *c, struct nps_source *s, en
 static void overhead_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
 	if (stage == NPS_END_ACCOUNT)
-		nps_overhead__look(c, s->state);
+		nps_overhead__poll(c, s->state);
 	else if (stage == NPS_END_COLLECT)
 		nps_overhead__turn(c, s->state, true);
 	else if (stage == NPS_END_SETTLE)

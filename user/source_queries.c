@@ -15,7 +15,7 @@ static int queries_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 
 	(void)s;
 	if (stage == NPS_START_ATTACH)
-		return nps_driver_ask__new(c->shared.launcher, &c->shared.ask);
+		return nps_driver_query__new(c->shared.launcher, &c->shared.query);
 	if (stage != NPS_START_PREPARE)
 		return 0;
 	/* With all current rights, some of which are dropped later. */
@@ -33,14 +33,14 @@ static const char *queries_turn(struct nps_capture *c, struct nps_source *s, enu
 {
 	(void)s;
 	if (kind == NPS_TURN_READY)
-		nps_driver_ask__turn(c->shared.ask);
+		nps_driver_query__turn(c->shared.query);
 	return NULL;
 }
 
 static void wait_for_answers(struct nps_capture *c)
 {
-	bool answered = nps_driver_ask__wait(c->shared.ask, &c->patience, nps_capture__wait_turn, c);
-	bool late = nps_driver_ask__was_late(c->shared.ask);
+	bool answered = nps_driver_query__wait(c->shared.query, &c->patience, nps_capture__wait_turn, c);
+	bool late = nps_driver_query__was_late(c->shared.query);
 
 	if (!answered && !late)
 		nps_warn("the driver is slow: it had not answered everything when the capture ended: what "
@@ -53,7 +53,7 @@ static void queries_end(struct nps_capture *c, struct nps_source *s, enum nps_en
 	(void)s;
 	switch (stage) {
 	case NPS_END_DISARM:
-		nps_driver_ask__end(c->shared.ask);
+		nps_driver_query__end(c->shared.query);
 		break;
 	case NPS_END_REPORT:
 		wait_for_answers(c);
@@ -70,7 +70,7 @@ static void queries_end(struct nps_capture *c, struct nps_source *s, enum nps_en
 static void queries_free(struct nps_capture *c, struct nps_source *s)
 {
 	(void)s;
-	c->shared.hung |= !nps_driver_ask__free(c->shared.ask);
+	c->shared.hung |= !nps_driver_query__free(c->shared.query);
 	if (!c->shared.hung)
 		nps_device_launcher__free(c->shared.launcher);
 }

@@ -21,7 +21,7 @@ static int find_first(struct nps_capture *c, struct nps_source *s)
 	if (err)
 		return err;
 	s->state = w;
-	nps_system_wide__look(w, c);
+	nps_system_wide__scan(w, c);
 	nps_discover__settle(c);
 	return 0;
 }
@@ -31,14 +31,14 @@ static int system_wide_start(struct nps_capture *c, struct nps_source *s, enum n
 	if (stage == NPS_START_TARGETS)
 		return find_first(c, s);
 	if (stage == NPS_START_ARM)
-		nps_kernel_side__watch_all(c->shared.kernel, true, c->shared.costs.child);
+		nps_bpf_loader__watch_all(c->shared.kernel, true, c->shared.costs.child);
 	return 0;
 }
 
 static const char *system_wide_turn(struct nps_capture *c, struct nps_source *s, enum nps_turn_kind kind)
 {
 	if (kind == NPS_TURN_READY)
-		nps_system_wide__look(s->state, c);
+		nps_system_wide__scan(s->state, c);
 	return NULL;
 }
 

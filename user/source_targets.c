@@ -48,7 +48,7 @@ static void handle_exec(struct nps_capture *c, struct nps_process *p, const stru
 	p->rescan = true;
 }
 
-static void handle_device(struct nps_capture *c, struct nps_process *p, const struct nps_notice *n)
+static void targets_handle_device(struct nps_capture *c, struct nps_process *p, const struct nps_notice *n)
 {
 	bool submits = n->what == NPS_NOTICE_SUBMITS;
 
@@ -61,15 +61,15 @@ static void handle_device(struct nps_capture *c, struct nps_process *p, const st
 							    .submits = submits });
 }
 
-static bool is_about_process(const struct nps_notice *n)
+static bool notice_is_process(const struct nps_notice *n)
 {
 	return n->what == NPS_NOTICE_FORK || n->what == NPS_NOTICE_EXEC || n->what == NPS_NOTICE_EXIT;
 }
 
 static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 {
-	struct nps_process *p = is_about_process(n) ? nps_job_processes__of_notice(c, n)
-						    : nps_discover__find(c, (pid_t)n->pid);
+	struct nps_process *p = notice_is_process(n) ? nps_job_processes__of_notice(c, n)
+						     : nps_discover__find(c, (pid_t)n->pid);
 
 	/* One of too many processes to list: its CPU time is the job's all the same. */
 	if (!p && n->what == NPS_NOTICE_EXIT && !c->opts->all)
@@ -83,8 +83,8 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		process_event(c, p, NPS_EVENT_EXITED);
 		nps_job_processes__exited(p, n->time, (int)n->arg);
 		break;
-	case NPS_NOTICE_STUB:
-		nps_process__add_stub(p, n->arg);
+	case NPS_NOTICE_HOST_FUNCTION:
+		nps_process__add_host_function(p, n->arg);
 		break;
 	case NPS_NOTICE_EXEC:
 		handle_exec(c, p, n);
@@ -94,7 +94,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		break;
 	case NPS_NOTICE_SUBMITS:
 	case NPS_NOTICE_DEVICE:
-		handle_device(c, p, n);
+		targets_handle_device(c, p, n);
 		break;
 	default:
 		break;
@@ -125,7 +125,7 @@ static int handle_notices(struct nps_capture *c)
 		handle_notice(c, &v[i]);
 	if (!overflow)
 		return n;
-	nps_kernel_side__for_each_target(c->shared.kernel, add_missed, c);
+	nps_bpf_loader__for_each_target(c->shared.kernel, add_missed, c);
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		p->rescan = true;
 	return n;
@@ -147,10 +147,10 @@ static void add_unreported(struct nps_capture *c, struct targets *t)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, lost;
 
-	nps_kernel_side__counters(c->shared.kernel, counters);
+	nps_bpf_loader__counters(c->shared.kernel, counters);
 	lost = counters[NPS_COUNTER_LOST + NPS_EV_PROC];
 	if (lost != t->births_lost)
-		nps_kernel_side__for_each_target(c->shared.kernel, add_missed, c);
+		nps_bpf_loader__for_each_target(c->shared.kernel, add_missed, c);
 	t->births_lost = lost;
 }
 
@@ -283,7 +283,7 @@ static const char *targets_turn(struct nps_capture *c, struct nps_source *s, enu
 		handle_last_notices(c);
 		return NULL;
 	case NPS_TURN_SECOND:
-		nps_job_processes__look(c, nps_now(CLOCK_MONOTONIC));
+		nps_job_processes__poll(c, nps_now(CLOCK_MONOTONIC));
 		add_unreported(c, s->state);
 		return NULL;
 	default:

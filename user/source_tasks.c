@@ -57,10 +57,10 @@ static int tasks_process(struct nps_capture *c, struct nps_source *s, const stru
 		break;
 	case NPS_EVENT_EXECUTED:
 		e->p->signalled = false;
-		nps_task_source__gone(s->state, e->p);
+		nps_task_source__exited(s->state, e->p);
 		break;
 	case NPS_EVENT_EXITED:
-		nps_task_source__gone(s->state, e->p);
+		nps_task_source__exited(s->state, e->p);
 		break;
 	default:
 		break;
@@ -69,18 +69,18 @@ static int tasks_process(struct nps_capture *c, struct nps_source *s, const stru
 }
 
 /* Reads clocks of its devices once more, then detaches. */
-static void detach(struct nps_capture *c, struct nps_task_source *t)
+static void tasks_detach(struct nps_capture *c, struct nps_task_source *t)
 {
-	nps_driver_ask__turn(c->shared.ask);
+	nps_driver_query__turn(c->shared.query);
 	nps_task_source__tick(t);
-	nps_driver_ask__wait(c->shared.ask, &c->patience, nps_capture__wait_turn, c);
+	nps_driver_query__wait(c->shared.query, &c->patience, nps_capture__wait_turn, c);
 	nps_task_source__detach(t);
 }
 
 static void tasks_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
 	if (stage == NPS_END_DETACH)
-		detach(c, s->state);
+		tasks_detach(c, s->state);
 }
 
 static void tasks_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)

@@ -40,30 +40,30 @@
 #define WAITING_TURNS 3
 #define MOST_PIDS (1U << 22) /* the kernel's own limit */
 
-struct buffer {
+struct stack_buffer {
 	char *data;
 	uint32_t used;
 	uint16_t type;
 };
 
-struct waiting {
+struct stack_waiting {
 	struct nps_map_record *rec;
 	int turns;
 };
 
 struct nps_stacks {
 	struct nps_stacks_opts opts;
-	struct nps_kernel_side *k;
-	struct nps_session *session;
+	struct nps_bpf_loader *k;
+	struct nps_session_writer *session;
 	struct nps_stream stream;
 	struct sample_bpf *bpf;
 	struct nps_perf_sampler *sampler;
 	struct ring_buffer *messages; /* from BPF programs */
 	struct nps_sample_returns_queue *returns;
-	struct buffer stacks, maps;
+	struct stack_buffer stacks, maps;
 	pthread_mutex_t lock; /* protects the file and buffers, because the control thread adds processes */
 	uint64_t *ours; /* a bit per pid */
-	struct waiting waiting[MAX_WAITING];
+	struct stack_waiting waiting[MAX_WAITING];
 	size_t n_waiting;
 	uint64_t *kernel; /* addresses found: a hash table, 0 is free */
 	size_t n_kernel;
@@ -75,14 +75,14 @@ struct nps_stacks {
 
 /* --- the file ---------------------------------------------------------------------------------------- */
 
-static void flush(struct nps_stacks *st, struct buffer *b)
+static void stacks_flush(struct nps_stacks *st, struct stack_buffer *b)
 {
 	int none = 0, err;
 
 	if (!b->used)
 		return;
 	err = nps_stream__append(&st->stream, b->type, 0, b->data, b->used);
-	nps_session__add_bytes(st->session, err ? 0 : b->used);
+	nps_session_writer__add_bytes(st->session, err ? 0 : b->used);
 	b->used = 0;
 	/* the capture ends at the first error of any of its files */
 	if (err)
@@ -90,14 +90,14 @@ static void flush(struct nps_stacks *st, struct buffer *b)
 }
 
 /* Reserves a zeroed record; NULL: the file is full. */
-static void *reserve(struct nps_stacks *st, struct buffer *b, uint32_t size)
+static void *reserve(struct nps_stacks *st, struct stack_buffer *b, uint32_t size)
 {
 	void *at;
 
 	if (st->stream.size + st->stacks.used + size > FILE_MAX || atomic_load(&st->stream.error))
 		return NULL;
 	if (b->used + size > BUFFER_BYTES)
-		flush(st, b);
+		stacks_flush(st, b);
 	at = b->data + b->used;
 	memset(at, 0, size);
 	b->used += size;
@@ -161,19 +161,19 @@ static void write_kernel_symbols(struct nps_stacks *st)
 /* --- stacks ------------------------------------------------------------------------------------------ */
 
 /* Parts of a record; head.size is not set yet. */
-struct parts {
+struct sample_parts {
 	struct nps_stack head;
 	const void *kernel, *user, *regs, *bytes, *returns;
 };
 
-static uint8_t *put(uint8_t *at, const void *v, size_t n)
+static uint8_t *stacks_put(uint8_t *at, const void *v, size_t n)
 {
 	if (n)
 		memcpy(at, v, n);
 	return at + n;
 }
 
-static void write_stack(struct nps_stacks *st, struct parts *p)
+static void write_stack(struct nps_stacks *st, struct sample_parts *p)
 {
 	struct nps_stack *h = &p->head;
 	uint8_t *at;
@@ -189,18 +189,19 @@ static void write_stack(struct nps_stacks *st, struct parts *p)
 		atomic_fetch_add(&st->lost, 1);
 		return;
 	}
-	at = put(at, h, sizeof(*h));
-	at = put(at, p->kernel, 8UL * h->n_kernel);
-	at = put(at, p->user, 8UL * h->n_user);
-	at = put(at, p->regs, 8UL * h->n_regs);
-	at = put(at, p->bytes, h->n_bytes);
-	put(at + (padded(h->n_bytes) - h->n_bytes), p->returns, h->n_returns * sizeof(struct nps_return));
+	at = stacks_put(at, h, sizeof(*h));
+	at = stacks_put(at, p->kernel, 8UL * h->n_kernel);
+	at = stacks_put(at, p->user, 8UL * h->n_user);
+	at = stacks_put(at, p->regs, 8UL * h->n_regs);
+	at = stacks_put(at, p->bytes, h->n_bytes);
+	stacks_put(at + (padded(h->n_bytes) - h->n_bytes), p->returns,
+		   h->n_returns * sizeof(struct nps_return));
 	note_kernel(st, p->kernel, h->n_kernel);
 	atomic_fetch_add(&st->written, 1);
 }
 
 /* In a chain, a mark precedes each part. */
-static void split_chain(const struct nps_perf_sample *s, struct parts *p)
+static void split_chain(const struct nps_perf_sample *s, struct sample_parts *p)
 {
 	uint64_t i = 0;
 
@@ -231,11 +232,11 @@ static uint32_t copy_bytes(const struct nps_stacks *st)
 }
 
 /* Restores the addresses of probed returns. */
-static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, struct parts *p)
+static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, struct sample_parts *p)
 {
 	const uint64_t *ip = p->head.n_user ? p->user : NULL;
 	const struct nps_sample_returns *r =
-		nps_sample_returns__take(st->returns, s->cpu, s->tid, s->time, ip ? *ip : 0);
+		nps_sample_returns__next(st->returns, s->cpu, s->tid, s->time, ip ? *ip : 0);
 
 	if (!r)
 		return;
@@ -250,18 +251,19 @@ static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, 
 static void on_sample(void *ctx, const struct nps_perf_sample *s)
 {
 	struct nps_stacks *st = ctx;
-	struct parts p = { .head = { .kind = NPS_STACK_ONCPU,
-				     .flags = s->n_stack && s->n_stack >= copy_bytes(st) ? NPS_STACK_F_CUT
-											 : 0,
-				     .pid = s->pid,
-				     .tid = s->tid,
-				     .cpu = s->cpu,
-				     .n_regs = (uint16_t)s->n_regs,
-				     .n_bytes = s->n_stack,
-				     .time = s->time,
-				     .weight = 1000000000ULL / st->opts.hz },
-			   .regs = s->regs,
-			   .bytes = s->stack };
+	struct sample_parts p = {
+		.head = { .kind = NPS_STACK_ONCPU,
+			  .flags = s->n_stack && s->n_stack >= copy_bytes(st) ? NPS_STACK_F_CUT : 0,
+			  .pid = s->pid,
+			  .tid = s->tid,
+			  .cpu = s->cpu,
+			  .n_regs = (uint16_t)s->n_regs,
+			  .n_bytes = s->n_stack,
+			  .time = s->time,
+			  .weight = 1000000000ULL / st->opts.hz },
+		.regs = s->regs,
+		.bytes = s->stack
+	};
 
 	split_chain(s, &p);
 	mend_sample(st, s, &p);
@@ -275,29 +277,29 @@ static uint16_t frames(int32_t bytes, uint32_t most)
 
 static void on_sleep(struct nps_stacks *st, const struct nps_sleep *s, size_t size)
 {
-	struct parts p;
+	struct sample_parts p;
 
 	if (size < offsetof(struct nps_sleep, stack) || s->n_regs > NPS_STACK_REGS ||
 	    s->pending.n > NPS_STACK_RETURNS || s->n_bytes > size - offsetof(struct nps_sleep, stack))
 		return;
-	p = (struct parts){ .head = { .kind = NPS_STACK_OFFCPU,
-				      .flags = (uint8_t)s->flags,
-				      .state = (uint16_t)s->state,
-				      .pid = s->pid,
-				      .tid = s->tid,
-				      .cpu = s->cpu,
-				      .n_kernel = frames(s->kernel_bytes, NPS_STACK_KERNEL),
-				      .n_user = frames(s->user_bytes, NPS_STACK_USER),
-				      .n_regs = (uint16_t)s->n_regs,
-				      .n_returns = (uint16_t)s->pending.n,
-				      .n_bytes = s->n_bytes,
-				      .time = s->since,
-				      .weight = s->until - s->since },
-			    .kernel = s->kernel,
-			    .user = s->user,
-			    .regs = s->regs,
-			    .bytes = s->stack,
-			    .returns = s->pending.returns };
+	p = (struct sample_parts){ .head = { .kind = NPS_STACK_OFFCPU,
+					     .flags = (uint8_t)s->flags,
+					     .state = (uint16_t)s->state,
+					     .pid = s->pid,
+					     .tid = s->tid,
+					     .cpu = s->cpu,
+					     .n_kernel = frames(s->kernel_bytes, NPS_STACK_KERNEL),
+					     .n_user = frames(s->user_bytes, NPS_STACK_USER),
+					     .n_regs = (uint16_t)s->n_regs,
+					     .n_returns = (uint16_t)s->pending.n,
+					     .n_bytes = s->n_bytes,
+					     .time = s->since,
+					     .weight = s->until - s->since },
+				   .kernel = s->kernel,
+				   .user = s->user,
+				   .regs = s->regs,
+				   .bytes = s->stack,
+				   .returns = s->pending.returns };
 	write_stack(st, &p);
 }
 
@@ -316,7 +318,7 @@ static int on_message(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-static void take_messages(void *ctx)
+static void read_messages(void *ctx)
 {
 	struct nps_stacks *st = ctx;
 
@@ -368,7 +370,7 @@ static struct nps_map_record *map_record(const struct nps_map_record *head, cons
  * A record of a process that is not the job's is kept for a while: its
  * fork may be in the ring of another CPU.
  */
-static void on_record(struct nps_stacks *st, const struct nps_map_record *head, const char *path)
+static void stacks_on_record(struct nps_stacks *st, const struct nps_map_record *head, const char *path)
 {
 	struct nps_map_record *rec = map_record(head, path);
 
@@ -379,7 +381,7 @@ static void on_record(struct nps_stacks *st, const struct nps_map_record *head, 
 	if (is_ours(st, rec->pid)) {
 		write_map(st, rec);
 	} else if (st->n_waiting < MAX_WAITING) {
-		st->waiting[st->n_waiting++] = (struct waiting){ rec, WAITING_TURNS };
+		st->waiting[st->n_waiting++] = (struct stack_waiting){ rec, WAITING_TURNS };
 		rec = NULL;
 	} else {
 		atomic_fetch_add(&st->lost, 1);
@@ -387,12 +389,12 @@ static void on_record(struct nps_stacks *st, const struct nps_map_record *head, 
 	free(rec);
 }
 
-static void look_at_waiting(struct nps_stacks *st)
+static void check_waiting(struct nps_stacks *st)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < st->n_waiting; i++) {
-		struct waiting w = st->waiting[i];
+		struct stack_waiting w = st->waiting[i];
 		bool ours = is_ours(st, w.rec->pid);
 
 		if (ours)
@@ -417,21 +419,21 @@ static void on_map(void *ctx, const struct nps_perf_map *m)
 
 	if (m->build_id_len && m->build_id_len <= sizeof(head.build_id))
 		memcpy(head.build_id, m->build_id, m->build_id_len);
-	on_record(ctx, &head, m->path);
+	stacks_on_record(ctx, &head, m->path);
 }
 
 static void on_fork(void *ctx, uint32_t parent, uint32_t child, uint64_t time)
 {
 	struct nps_map_record head = { .what = NPS_MAP_FORK, .pid = parent, .time = time, .start = child };
 
-	on_record(ctx, &head, "");
+	stacks_on_record(ctx, &head, "");
 }
 
 static void on_exec(void *ctx, uint32_t pid, uint64_t time)
 {
 	struct nps_map_record head = { .what = NPS_MAP_EXEC, .pid = pid, .time = time };
 
-	on_record(ctx, &head, "");
+	stacks_on_record(ctx, &head, "");
 }
 
 static void on_lost(void *ctx, uint64_t n)
@@ -534,25 +536,25 @@ static void write_vdso(struct nps_stacks *st)
 
 /* --- the thread -------------------------------------------------------------------------------------- */
 
-static void turn(struct nps_stacks *st)
+static void stacks_turn(struct nps_stacks *st)
 {
 	const struct nps_perf_sink sink = { .sample = on_sample,
 					    .map = on_map,
 					    .fork = on_fork,
 					    .exec = on_exec,
 					    .lost = on_lost,
-					    .begin = take_messages,
+					    .begin = read_messages,
 					    .ctx = st };
 
 	pthread_mutex_lock(&st->lock);
 	nps_perf_sampler__drain(st->sampler, &sink);
-	look_at_waiting(st);
-	flush(st, &st->maps); /* first, so that the mappings of a stack on disk are on disk, too */
-	flush(st, &st->stacks);
+	check_waiting(st);
+	stacks_flush(st, &st->maps); /* first, so that the mappings of a stack on disk are on disk, too */
+	stacks_flush(st, &st->stacks);
 	pthread_mutex_unlock(&st->lock);
 }
 
-static void *take_stacks(void *arg)
+static void *collect_stacks(void *arg)
 {
 	struct nps_stacks *st = arg;
 
@@ -560,13 +562,13 @@ static void *take_stacks(void *arg)
 	prctl(PR_SET_NAME, "nps_stacks");
 	while (!atomic_load(&st->stop)) {
 		nps_perf_sampler__wait(st->sampler, TURN_MS);
-		turn(st);
+		stacks_turn(st);
 	}
-	turn(st);
+	stacks_turn(st);
 	return NULL;
 }
 
-static int load(struct nps_stacks *st)
+static int stacks_load(struct nps_stacks *st)
 {
 	struct sample_bpf *b = sample_bpf__open();
 	int err;
@@ -579,12 +581,12 @@ static int load(struct nps_stacks *st)
 	bpf_program__set_autoload(b->progs.sample_wanted, st->opts.on_cpu);
 	bpf_program__set_autoload(b->progs.stack_switched, st->opts.off_cpu);
 	bpf_program__set_autoload(b->progs.stack_sleepers, st->opts.off_cpu);
-	bpf_program__set_autoload(b->progs.sleeper_gone,
-				  st->opts.off_cpu && !nps_kernel_side__cap(st->k)->task_storage);
+	bpf_program__set_autoload(b->progs.sleeper_ended,
+				  st->opts.off_cpu && !nps_bpf_loader__cap(st->k)->task_storage);
 	bpf_map__set_autocreate(b->maps.sleepers, st->opts.off_cpu);
 	err = bpf_map__set_max_entries(b->maps.messages, MESSAGES_RING);
 	if (!err)
-		err = nps_kernel_side__share_maps(st->k, b->obj);
+		err = nps_bpf_loader__share_maps(st->k, b->obj);
 	return err ? err : sample_bpf__load(b);
 }
 
@@ -606,8 +608,8 @@ static int start_sleeps(struct nps_stacks *st)
 	if (!st->opts.off_cpu)
 		return 0;
 	st->bpf->links.stack_switched = bpf_program__attach(st->bpf->progs.stack_switched);
-	if (st->bpf->links.stack_switched && bpf_program__autoload(st->bpf->progs.sleeper_gone))
-		st->bpf->links.sleeper_gone = bpf_program__attach(st->bpf->progs.sleeper_gone);
+	if (st->bpf->links.stack_switched && bpf_program__autoload(st->bpf->progs.sleeper_ended))
+		st->bpf->links.sleeper_ended = bpf_program__attach(st->bpf->progs.sleeper_ended);
 	return st->bpf->links.stack_switched ? 0 : -errno;
 }
 
@@ -630,18 +632,18 @@ static int start(struct nps_stacks *st)
 
 	if (err)
 		return err;
-	st->stream.fd = nps_session__open_file(st->session, "stacks.nps");
+	st->stream.fd = nps_session_writer__open_file(st->session, "stacks.nps");
 	if (st->stream.fd < 0)
 		return st->stream.fd;
 	write_vdso(st);
-	err = load(st);
+	err = stacks_load(st);
 	if (err && st->opts.off_cpu && st->opts.on_cpu) {
 		nps_warn("no stacks of sleeps: %s: this kernel has no task storage or BTF: samples are taken",
 			 strerror(-err));
 		sample_bpf__destroy(st->bpf);
 		st->bpf = NULL;
 		st->opts.off_cpu = false;
-		err = load(st);
+		err = stacks_load(st);
 	}
 	so.wanted = st->bpf ? st->bpf->progs.sample_wanted : NULL;
 	if (!err && st->bpf)
@@ -651,13 +653,13 @@ static int start(struct nps_stacks *st)
 	if (!err)
 		err = start_sleeps(st);
 	if (!err)
-		err = -pthread_create(&st->thread, NULL, take_stacks, st);
+		err = -pthread_create(&st->thread, NULL, collect_stacks, st);
 	st->running = !err;
 	return err;
 }
 
-int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_stacks_opts *opts,
-		      struct nps_stacks **out)
+int nps_stacks__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
+		      const struct nps_stacks_opts *opts, struct nps_stacks **out)
 {
 	struct nps_stacks *st = calloc(1, sizeof(*st));
 	int err;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "record_opts.h"
 #include "session_writer.h"
 
@@ -19,8 +19,8 @@ struct nps_budget;
 struct nps_stacks;
 
 /* Attaches and starts the thread, and creates stacks.nps in the session. 0, or -errno after a warning. */
-int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_stacks_opts *opts,
-		      struct nps_stacks **out);
+int nps_stacks__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
+		      const struct nps_stacks_opts *opts, struct nps_stacks **out);
 
 /* Watches a process from now on. True: its mappings have to be listed. NULL: does nothing. */
 bool nps_stacks__watch(struct nps_stacks *st, pid_t pid);

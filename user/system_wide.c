@@ -74,7 +74,7 @@ static bool holds_npu(pid_t pid)
 	return found;
 }
 
-static void look_at(struct nps_capture *c, pid_t pid)
+static void pid_check(struct nps_capture *c, pid_t pid)
 {
 	struct nps_process *p = nps_discover__find(c, pid);
 	int err;
@@ -92,7 +92,7 @@ static void look_at(struct nps_capture *c, pid_t pid)
 }
 
 /* Handles one pid of the list. */
-static void visit(struct nps_system_wide *w, struct nps_capture *c, uint32_t pid)
+static void pid_visit(struct nps_system_wide *w, struct nps_capture *c, uint32_t pid)
 {
 	struct seen *s = &w->seen[pid];
 	uint32_t now = (uint32_t)((nps_now(CLOCK_MONOTONIC) - w->begin) / MS);
@@ -105,10 +105,10 @@ static void visit(struct nps_system_wide *w, struct nps_capture *c, uint32_t pid
 		return;
 	s->due = now + s->delay;
 	s->delay = s->delay * 2 < MOST_DELAY_MS ? s->delay * 2 : MOST_DELAY_MS;
-	look_at(c, (pid_t)pid);
+	pid_check(c, (pid_t)pid);
 }
 
-void nps_system_wide__look(struct nps_system_wide *w, struct nps_capture *c)
+void nps_system_wide__scan(struct nps_system_wide *w, struct nps_capture *c)
 {
 	uint64_t began = nps_now(CLOCK_MONOTONIC);
 	struct dirent *e;
@@ -133,7 +133,7 @@ void nps_system_wide__look(struct nps_system_wide *w, struct nps_capture *c)
 		if (late)
 			w->seen[pid].round = w->seen[pid].round ? w->round : 0;
 		else
-			visit(w, c, (uint32_t)pid);
+			pid_visit(w, c, (uint32_t)pid);
 	}
 	closedir(proc);
 }

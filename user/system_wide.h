@@ -15,6 +15,6 @@ int nps_system_wide__new(struct nps_system_wide **out);
 void nps_system_wide__free(struct nps_system_wide *w);
 
 /* Checks those that are due, for a bounded time except in the first call. */
-void nps_system_wide__look(struct nps_system_wide *w, struct nps_capture *c);
+void nps_system_wide__scan(struct nps_system_wide *w, struct nps_capture *c);
 
 #endif

@@ -25,7 +25,7 @@ struct nps_tap_process {
 	size_t n_starting;
 };
 
-static bool has(const struct channels *c, uint32_t device, uint32_t channel)
+static bool channels_has(const struct channels *c, uint32_t device, uint32_t channel)
 {
 	return c->bits[device][channel / 64] >> channel % 64 & 1;
 }
@@ -123,7 +123,7 @@ int nps_tap_claims__read(struct nps_tap_claims *c, uint32_t pid, uint32_t device
 
 	if (!p)
 		return is_one(device, channel) ? -ENOMEM : 0;
-	if (!has(&p->ended, device, channel))
+	if (!channels_has(&p->ended, device, channel))
 		set(&p->held, device, channel, true);
 	return 0;
 }
@@ -156,7 +156,7 @@ int nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t dev
 	return 0;
 }
 
-void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid)
+void nps_tap_claims__exited(struct nps_tap_claims *c, uint32_t pid)
 {
 	size_t i = lower_bound(c, pid);
 

@@ -35,7 +35,7 @@ int nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t dev
 			    bool ok);
 
 /* The process has exited, or called exec. */
-void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid);
+void nps_tap_claims__exited(struct nps_tap_claims *c, uint32_t pid);
 
 /* Has the process a channel of the device open, or is it about to? PID 0: has any process? */
 bool nps_tap_claims__any(const struct nps_tap_claims *c, uint32_t pid, uint32_t device);

@@ -11,7 +11,7 @@
 
 #define KERNEL_THREAD 0x00200000U /* PF_KTHREAD of the kernel's sched.h, in the flags of /proc/PID/stat */
 
-static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t size)
+static ssize_t state_read_file(pid_t pid, const char *name, char *buf, size_t size)
 {
 	char path[64];
 	ssize_t n;
@@ -27,10 +27,10 @@ static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t size)
 }
 
 /* State letter and flags of PID; its name, in parentheses, is arbitrary. */
-static bool read_stat(pid_t pid, char *state, unsigned int *flags)
+static bool state_read_stat(pid_t pid, char *state, unsigned int *flags)
 {
 	char text[1024];
-	ssize_t n = read_file(pid, "stat", text, sizeof(text) - 1);
+	ssize_t n = state_read_file(pid, "stat", text, sizeof(text) - 1);
 	const char *after;
 
 	if (n <= 0)
@@ -44,7 +44,7 @@ static bool is_32_bit(pid_t pid)
 {
 	unsigned char ident[EI_NIDENT];
 
-	return read_file(pid, "exe", (char *)ident, sizeof(ident)) == sizeof(ident) &&
+	return state_read_file(pid, "exe", (char *)ident, sizeof(ident)) == sizeof(ident) &&
 	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
 }
 
@@ -53,7 +53,7 @@ bool nps_target_state__report(pid_t pid)
 	unsigned int flags;
 	char state;
 
-	if (!read_stat(pid, &state, &flags))
+	if (!state_read_stat(pid, &state, &flags))
 		return false;
 	if (flags & KERNEL_THREAD)
 		nps_warn("pid %d is a thread of the kernel: it calls no library, only its time on CPUs is "

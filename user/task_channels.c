@@ -68,8 +68,8 @@ struct ffts_pmu_950 {
 _Static_assert(sizeof(struct stars_log) == 44 && sizeof(struct ts_track) == 36, "parameters");
 _Static_assert(sizeof(struct ffts_pmu_950) <= NPS_AGENT_PARA_MAX, "parameters");
 
-static void add(struct nps_agent_want *want, unsigned int *n, uint32_t channel, uint64_t chips, bool log,
-		const void *data, size_t size)
+static void want_add(struct nps_agent_want *want, unsigned int *n, uint32_t channel, uint64_t chips, bool log,
+		     const void *data, size_t size)
 {
 	want[*n] = (struct nps_agent_want){ .channel = channel,
 					    .type = TYPE_TS,
@@ -98,8 +98,8 @@ static void add_split(enum nps_aic_metric metric, struct nps_agent_want *want, u
 		core_950->n = (uint32_t)nps_aic_metrics__events(metric, NPS_PLATFORM_950, vector, events);
 		memcpy(core_950->event, events, core_950->n * sizeof(*events));
 	}
-	add(want, n, CHANNEL_FFTS_PROFILE_TASK, CHIP(NPS_PLATFORM_910B), false, &split, sizeof(split));
-	add(want, n, CHANNEL_FFTS_PROFILE_TASK, CHIP_950, false, &last, sizeof(last));
+	want_add(want, n, CHANNEL_FFTS_PROFILE_TASK, CHIP(NPS_PLATFORM_910B), false, &split, sizeof(split));
+	want_add(want, n, CHANNEL_FFTS_PROFILE_TASK, CHIP_950, false, &last, sizeof(last));
 }
 
 static void add_counters(enum nps_aic_metric metric, struct nps_agent_want *want, unsigned int *n)
@@ -112,8 +112,8 @@ static void add_counters(enum nps_aic_metric metric, struct nps_agent_want *want
 	one.n = k < 8 ? (uint32_t)k : 8;
 	for (uint32_t i = 0; i < one.n; i++)
 		one.event[i] = events[i];
-	add(want, n, CHANNEL_AICORE, CHIPS_HWTS, false, &one, sizeof(one));
-	add(want, n, CHANNEL_AIV, CHIPS_HWTS, false, &one, sizeof(one));
+	want_add(want, n, CHANNEL_AICORE, CHIPS_HWTS, false, &one, sizeof(one));
+	want_add(want, n, CHANNEL_AIV, CHIPS_HWTS, false, &one, sizeof(one));
 }
 
 unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want *want)
@@ -127,12 +127,12 @@ unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want
 	const uint32_t hwts = 0, aicpu = 0; /* tag */
 	unsigned int n = 0;
 
-	add(want, &n, CHANNEL_STARS_SOC_LOG, CHIPS_ALL, true, &stars, sizeof(stars));
-	add(want, &n, CHANNEL_HWTS_LOG, CHIPS_HWTS, true, &hwts, sizeof(hwts));
-	add(want, &n, CHANNEL_HWTS_LOG1, CHIPS_HWTS, false, &hwts, sizeof(hwts));
-	add(want, &n, CHANNEL_TSFW, CHIPS_ALL & ~CHIPS_HWTS, false, &track, sizeof(track));
-	add(want, &n, CHANNEL_TSFW, CHIPS_HWTS, false, &track_all, sizeof(track_all));
-	add(want, &n, CHANNEL_AICPU, CHIPS_ALL, false, &aicpu, sizeof(aicpu));
+	want_add(want, &n, CHANNEL_STARS_SOC_LOG, CHIPS_ALL, true, &stars, sizeof(stars));
+	want_add(want, &n, CHANNEL_HWTS_LOG, CHIPS_HWTS, true, &hwts, sizeof(hwts));
+	want_add(want, &n, CHANNEL_HWTS_LOG1, CHIPS_HWTS, false, &hwts, sizeof(hwts));
+	want_add(want, &n, CHANNEL_TSFW, CHIPS_ALL & ~CHIPS_HWTS, false, &track, sizeof(track));
+	want_add(want, &n, CHANNEL_TSFW, CHIPS_HWTS, false, &track_all, sizeof(track_all));
+	want_add(want, &n, CHANNEL_AICPU, CHIPS_ALL, false, &aicpu, sizeof(aicpu));
 	if (metric != NPS_AIC_NONE)
 		add_counters(metric, want, &n);
 	return n;

@@ -14,7 +14,7 @@
 #include "device_info.h"
 #include "device_sampler.h"
 #include "discover.h"
-#include "driver_ask.h"
+#include "driver_query.h"
 #include "log.h"
 #include "profiler_tap.h"
 #include "refusals.h"
@@ -36,8 +36,8 @@
 /* A device whose log a job's own profiler reads. */
 struct tapped {
 	uint32_t pid, device;
-	bool asked; /* the driver was queried about it */
-	bool asking; /* that query has not been answered */
+	bool queried; /* the driver was queried about it */
+	bool querying; /* that query has not been answered */
 	bool has_info;
 	uint32_t host; /* its number there; set with the info */
 	struct nps_device_info info;
@@ -50,7 +50,7 @@ struct nps_task_source {
 	struct nps_capture *c;
 	struct nps_profiler_tap *tap;
 	struct nps_tap_claims claims;
-	bool told; /* that the driver's library is missing */
+	bool reported; /* that the driver's library is missing */
 	struct tapped *tapped;
 	size_t n_tapped, ticked;
 	bool flooded; /* more arrived than one turn handles */
@@ -60,7 +60,7 @@ struct nps_task_source {
 	bool waits; /* for the sampler to release a device */
 	uint64_t let_go; /* bit d: device d was released, which was reported */
 	struct nps_refusals refusals;
-	uint64_t refused_told; /* bit d */
+	uint64_t refused_reported; /* bit d */
 };
 
 int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
@@ -136,11 +136,11 @@ static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_
 }
 
 /* Query: reads of a device's counter, and facts about it. */
-struct reading {
+struct clock_reading {
 	struct nps_question q;
 	pid_t pid;
 	uint32_t device, host, n; /* numbers of the device: in the job, and for the driver here */
-	bool wants_info, foreign, has_lib, is_placed, has_info;
+	bool wants_info, foreign, has_lib, is_resolved, has_info;
 	struct nps_device_info info;
 	struct nps_device_clock clocks[CLOCK_SAMPLES];
 	char why[320];
@@ -151,7 +151,7 @@ struct reading {
  * reads the log of a device has a context on it, and so has memory on it: if it has memory on one device
  * only, it is that one.
  */
-static bool place(struct reading *r, struct nps_driver *driver)
+static bool reading_resolve_device(struct clock_reading *r, struct nps_driver *driver)
 {
 	if (nps_device_lib__numbers_for(&driver->lib, r->pid, r->foreign)) {
 		r->host = r->device;
@@ -162,17 +162,17 @@ static bool place(struct reading *r, struct nps_driver *driver)
 }
 
 /* Reads the counter several times, each between two reads of our clock. */
-static void ask(struct nps_question *q, struct nps_driver *driver)
+static void reading_query(struct nps_question *q, struct nps_driver *driver)
 {
-	struct reading *r = (struct reading *)q;
+	struct clock_reading *r = (struct clock_reading *)q;
 
 	r->has_lib = nps_driver__open(driver, &r->pid, 1);
 	if (!r->has_lib) {
 		snprintf(r->why, sizeof(r->why), "%s", driver->why);
 		return;
 	}
-	r->is_placed = !r->wants_info || place(r, driver);
-	if (!r->is_placed || (r->wants_info && nps_device_info__read(&driver->lib, r->host, &r->info)))
+	r->is_resolved = !r->wants_info || reading_resolve_device(r, driver);
+	if (!r->is_resolved || (r->wants_info && nps_device_info__read(&driver->lib, r->host, &r->info)))
 		return;
 	r->info.id = r->device;
 	r->has_info = true;
@@ -192,23 +192,23 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 	}
 }
 
-static void answer(struct nps_question *q, void *ctx)
+static void reading_answer(struct nps_question *q, void *ctx)
 {
-	const struct reading *r = (const struct reading *)q;
+	const struct clock_reading *r = (const struct clock_reading *)q;
 	struct nps_task_source *t = ctx;
 	struct tapped *d = tapped_find(t, (uint32_t)r->pid, r->device);
 	const struct nps_process *p = nps_discover__find(t->c, r->pid);
 
 	if (!d)
 		return;
-	d->asking = false;
-	if (!r->has_lib && !t->told)
+	d->querying = false;
+	if (!r->has_lib && !t->reported)
 		nps_warn("clocks of devices cannot be read: %s: tasks that the job's own profiler "
 			 "reads "
 			 "have bounds where no helper reads them",
 			 r->why);
-	t->told |= !r->has_lib;
-	if (r->has_lib && !r->is_placed)
+	t->reported |= !r->has_lib;
+	if (r->has_lib && !r->is_resolved)
 		nps_info(
 			"pid %d: the clock of its device %u cannot be read from outside its container, where "
 			"devices have other numbers, since DCMI does not show that it has memory on one "
@@ -230,30 +230,30 @@ static void answer(struct nps_question *q, void *ctx)
 				   r->n * sizeof(r->clocks[0]));
 }
 
-static void read_clock(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
+static void tapped_read_clock(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
 {
-	struct reading *r = d->asking ? NULL : calloc(1, sizeof(*r));
+	struct clock_reading *r = d->querying ? NULL : calloc(1, sizeof(*r));
 
 	if (!r)
 		return;
-	r->q = (struct nps_question){ .ctx = t, .ask = ask, .answer = answer };
+	r->q = (struct nps_question){ .ctx = t, .query = reading_query, .answer = reading_answer };
 	r->pid = (pid_t)d->pid;
 	r->device = d->device;
 	r->host = d->host;
 	r->foreign = nps_process__foreign(p);
 	r->wants_info = !d->has_info;
-	d->asking = true;
-	nps_driver_ask__post(t->c->shared.ask, &r->q);
+	d->querying = true;
+	nps_driver_query__post(t->c->shared.query, &r->q);
 }
 
 /* Registers a device whose clock has to be known. */
-static void look_at(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
+static void tapped_note_read(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
 {
 	d->read = true;
-	if (d->asked)
+	if (d->queried)
 		return;
-	d->asked = true;
-	read_clock(t, d, p);
+	d->queried = true;
+	tapped_read_clock(t, d, p);
 }
 
 void nps_task_source__tick(struct nps_task_source *t)
@@ -269,11 +269,11 @@ void nps_task_source__tick(struct nps_task_source *t)
 		if (p && p->agent && nps_agent_client__uses(p->agent, t->tapped[i].device))
 			continue;
 		if (p && p->alive && p->files && t->tapped[i].has_info)
-			read_clock(t, &t->tapped[i], p);
+			tapped_read_clock(t, &t->tapped[i], p);
 	}
 }
 
-static uint32_t word(const uint8_t *p)
+static uint32_t u32_at(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -290,7 +290,7 @@ static void note_events(struct tapped *d, const uint8_t *para, uint32_t len)
 	for (size_t k = 0; k < 2 && 4 + (k + 1) * core <= len; k++) {
 		const uint8_t *at = para + 4 + k * core;
 
-		d->n_events[k] = word(at + 12) <= most ? word(at + 12) : 0;
+		d->n_events[k] = u32_at(at + 12) <= most ? u32_at(at + 12) : 0;
 		memcpy(d->events[k], at + 16, d->n_events[k] * sizeof(uint16_t));
 	}
 }
@@ -327,7 +327,7 @@ static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, co
 		atomic_store(&t->c->session.clocks.error, err);
 	d = err ? NULL : tapped_of(t, e->pid, e->device);
 	if (d)
-		look_at(t, d, p);
+		tapped_note_read(t, d, p);
 }
 
 /* A process in a container may refer to any device. */
@@ -341,7 +341,7 @@ static void lease(struct nps_task_source *t, const struct nps_tap_event *e)
 			t->lease[d] = until;
 }
 
-static bool has_helper(const struct nps_task_source *t, const struct nps_tap_event *e)
+static bool event_has_helper(const struct nps_task_source *t, const struct nps_tap_event *e)
 {
 	const struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
 
@@ -360,16 +360,16 @@ static const struct nps_log_owner *owner_of(const struct nps_process *p)
  */
 static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 {
-	if (e->device >= NPS_DEVICE_MAX || !has_helper(t, e))
+	if (e->device >= NPS_DEVICE_MAX || !event_has_helper(t, e))
 		return;
 	nps_refusals__add(&t->refusals, owner_of(nps_discover__find(t->c, (pid_t)e->pid)), e->device,
 			  nps_now(CLOCK_MONOTONIC) + LEASE_NS);
-	if (!(t->refused_told >> e->device & 1))
+	if (!(t->refused_reported >> e->device & 1))
 		nps_info("device %u: the job's own profiler was refused channel %u (code %d), which npuscope "
 			 "had: it "
 			 "is free now, and the profiler has to try again",
 			 e->device, e->channel, e->ret);
-	t->refused_told |= 1ULL << e->device;
+	t->refused_reported |= 1ULL << e->device;
 }
 
 static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
@@ -432,7 +432,7 @@ static void settle_agent(struct nps_task_source *t, struct nps_process *p, const
 	}
 }
 
-static void tell_release(struct nps_task_source *t, uint32_t device)
+static void report_release(struct nps_task_source *t, uint32_t device)
 {
 	if (!(t->let_go >> device & 1))
 		nps_info("device %u: the job's own profiler runs: its channels are not sampled until it has "
@@ -467,7 +467,7 @@ static void settle_device(struct nps_task_source *t, uint32_t d, uint32_t (*hold
 	size_t i = 0;
 
 	if (claimed) {
-		tell_release(t, d);
+		report_release(t, d);
 		nps_device_sampler__release(s, d);
 	}
 	released = claimed && nps_device_sampler__released(s, d);
@@ -543,11 +543,11 @@ void nps_task_source__detach(struct nps_task_source *t)
 	}
 }
 
-void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p)
+void nps_task_source__exited(struct nps_task_source *t, const struct nps_process *p)
 {
 	if (!t)
 		return;
-	nps_tap_claims__gone(&t->claims, (uint32_t)p->pid);
+	nps_tap_claims__exited(&t->claims, (uint32_t)p->pid);
 	nps_profiler_tap__helper(t->tap, p->pid, NULL);
 	/* Devices without any data are not described. */
 	for (size_t i = t->n_tapped; i-- > 0;)

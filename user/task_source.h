@@ -13,7 +13,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "kernel_side.h"
+#include "bpf_loader.h"
 #include "process.h"
 
 struct nps_capture;
@@ -50,7 +50,7 @@ void nps_task_source__detach(struct nps_task_source *t);
 /*
  * Process P has called exec or exited. Call nps_task_source__drain() first, to read what it read before that.
  */
-void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p);
+void nps_task_source__exited(struct nps_task_source *t, const struct nps_process *p);
 
 /* Adds the devices that the job's own profilers used to the session. */
 void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices);

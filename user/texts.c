@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define PIECE ((size_t)NPS_STR_MAX - 1)
+#define PART ((size_t)NPS_STR_MAX - 1)
 #define PAGE 4096ULL /* the smallest page size */
 
 static uint64_t fnv1a(const char *s, size_t len)
@@ -25,11 +25,11 @@ unsigned nps_text__split(const char *text, size_t len, uint32_t pid, uint64_t ti
 	unsigned n = 0;
 
 	memset(parts, 0, NPS_TEXT_PARTS * sizeof(*parts));
-	for (size_t at = 0; !n || at < kept; at += PIECE) {
+	for (size_t at = 0; !n || at < kept; at += PART) {
 		struct nps_string *s = &parts[n++];
 
 		s->kind = at ? NPS_STR_MORE : NPS_STR_TEXT;
-		s->len = (uint16_t)(kept - at < PIECE ? kept - at : PIECE);
+		s->len = (uint16_t)(kept - at < PART ? kept - at : PART);
 		s->pid = pid;
 		s->id = id;
 		s->time = time;

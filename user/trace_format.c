@@ -33,7 +33,7 @@ static const struct {
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 
 /* "field:u32 devid; offset:24; size:4; signed:0;" */
-static bool parse_line(char *line, const char **name, uint32_t *offset)
+static bool format_parse_line(char *line, const char **name, uint32_t *offset)
 {
 	char *text = strstr(line, "field:"), *end = text ? strchr(text, ';') : NULL, *last;
 	unsigned int size;
@@ -58,7 +58,7 @@ bool nps_trace_format__parse(FILE *format, enum nps_trace_system system, struct 
 		uint32_t offset;
 		const char *name;
 
-		if (!parse_line(line, &name, &offset))
+		if (!format_parse_line(line, &name, &offset))
 			continue;
 		for (unsigned int i = 0; i < FIELDS; i++)
 			if (fields[i].name[system] && !strcmp(fields[i].name[system], name)) {
@@ -75,14 +75,14 @@ bool nps_trace_format__parse(FILE *format, enum nps_trace_system system, struct 
 
 bool nps_trace_format__read(enum nps_trace_system system, struct nps_trace_layout *layout)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	static const char *const paths[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	bool found = false;
 
 	for (size_t i = 0; i < 2 && !found; i++) {
 		char path[96];
 		FILE *f;
 
-		snprintf(path, sizeof(path), "%s/events/%s/%s/format", places[i], nps_trace_system[system],
+		snprintf(path, sizeof(path), "%s/events/%s/%s/format", paths[i], nps_trace_system[system],
 			 nps_trace_event[system]);
 		f = fopen(path, "re");
 		found = f && nps_trace_format__parse(f, system, layout);

@@ -11,15 +11,15 @@
 #define MS 1000000ULL
 #define TURN_MS 20
 
-static void *switch_off(void *s)
+static void *thread_switch_off(void *s)
 {
 	nps_trace_switch__off(s);
 	return NULL;
 }
 
-static void *restore(void *places)
+static void *thread_restore(void *paths)
 {
-	nps_trace_switch__restore(places);
+	nps_trace_switch__restore(paths);
 	return NULL;
 }
 
@@ -65,7 +65,7 @@ static bool limited(void *(*run)(void *what), void *what, void (*meanwhile)(void
 
 bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), void *arg)
 {
-	if (!s || limited(switch_off, s, meanwhile, arg))
+	if (!s || limited(thread_switch_off, s, meanwhile, arg))
 		return true;
 	nps_warn("tracepoints of the NPU's driver may stay on: it does not answer within %d s: the next "
 		 "npuscope record switches them off, once it does: check its health with npu-smi info",
@@ -73,9 +73,9 @@ bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), voi
 	return false;
 }
 
-bool nps_trace_restore(const struct nps_trace_places *places)
+bool nps_trace_restore(const struct nps_trace_paths *paths)
 {
-	if (limited(restore, (void *)places, NULL, NULL))
+	if (limited(thread_restore, (void *)paths, NULL, NULL))
 		return true;
 	nps_warn("tracepoints of the NPU's driver that another npuscope had left on may stay so: it does not "
 		 "answer within %d s: check its health with npu-smi info",

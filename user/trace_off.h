@@ -20,6 +20,6 @@
 bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), void *arg);
 
 /* Calls nps_trace_switch__restore() within the same time; false likewise. The argument must stay valid. */
-bool nps_trace_restore(const struct nps_trace_places *places);
+bool nps_trace_restore(const struct nps_trace_paths *paths);
 
 #endif

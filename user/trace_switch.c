@@ -16,7 +16,7 @@
 #include "run_directory.h"
 #include "session_writer.h"
 
-const struct nps_trace_places nps_trace_places = { "/proc", "/run/npuscope" };
+const struct nps_trace_paths nps_trace_paths = { "/proc", "/run/npuscope" };
 
 #define MOST 128 /* switches */
 #define NAME_MAX_ 24 /* devD-tsT */
@@ -34,16 +34,16 @@ struct one {
 	char device[NAME_MAX_];
 };
 
-struct set {
+struct trace_set {
 	struct one all[MOST];
 	unsigned int n;
 };
 
 struct nps_trace_switch {
-	struct nps_trace_places places;
-	struct set mine;
-	struct set left; /* what a former process with this pid could not switch off */
-	struct set refused;
+	struct nps_trace_paths paths;
+	struct trace_set mine;
+	struct trace_set left; /* what a former process with this pid could not switch off */
+	struct trace_set refused;
 	int state[NPS_TRACE_SYSTEMS]; /* 0: some are on; else the reason why none is */
 	char list[32];
 	int fd; /* of the list, locked */
@@ -61,7 +61,7 @@ static bool is_device(const char *name)
 	return !strcmp(again, name);
 }
 
-static bool has(const struct set *s, const struct one *o)
+static bool set_has(const struct trace_set *s, const struct one *o)
 {
 	for (unsigned int i = 0; i < s->n; i++)
 		if (s->all[i].system == o->system && !strcmp(s->all[i].device, o->device))
@@ -69,37 +69,37 @@ static bool has(const struct set *s, const struct one *o)
 	return false;
 }
 
-static void add(struct set *s, enum nps_trace_system system, const char *device)
+static void set_add(struct trace_set *s, enum nps_trace_system system, const char *device)
 {
 	struct one o = { .system = system };
 
 	if (!is_device(device) || s->n == MOST)
 		return;
 	snprintf(o.device, sizeof(o.device), "%s", device);
-	if (!has(s, &o))
+	if (!set_has(s, &o))
 		s->all[s->n++] = o;
 }
 
-static void add_all(struct set *s, const struct set *others)
+static void add_all(struct trace_set *s, const struct trace_set *others)
 {
 	for (unsigned int i = 0; i < others->n; i++)
-		add(s, others->all[i].system, others->all[i].device);
+		set_add(s, others->all[i].system, others->all[i].device);
 }
 
 /* --- the switches --- */
 
-static int open_switch(const struct nps_trace_places *places, const struct one *o, int flags)
+static int open_switch(const struct nps_trace_paths *paths, const struct one *o, int flags)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s/%s/trace_enable", places->proc, folders[o->system], o->device);
+	snprintf(path, sizeof(path), "%s/%s/%s/trace_enable", paths->proc, folders[o->system], o->device);
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW);
 }
 
 /* One that cannot be read counts as off. */
-static bool is_on(const struct nps_trace_places *places, const struct one *o)
+static bool is_on(const struct nps_trace_paths *paths, const struct one *o)
 {
-	int fd = open_switch(places, o, O_RDONLY);
+	int fd = open_switch(paths, o, O_RDONLY);
 	char state = '0';
 
 	if (fd >= 0 && read(fd, &state, 1) != 1)
@@ -109,9 +109,9 @@ static bool is_on(const struct nps_trace_places *places, const struct one *o)
 	return state == '1';
 }
 
-static int set_to(const struct nps_trace_places *places, const struct one *o, bool on)
+static int set_to(const struct nps_trace_paths *paths, const struct one *o, bool on)
 {
-	int fd = open_switch(places, o, O_WRONLY), err = 0;
+	int fd = open_switch(paths, o, O_WRONLY), err = 0;
 	ssize_t n;
 
 	if (fd < 0)
@@ -124,13 +124,13 @@ static int set_to(const struct nps_trace_places *places, const struct one *o, bo
 	return err;
 }
 
-static void find(const struct nps_trace_places *places, enum nps_trace_system system, struct set *s)
+static void find(const struct nps_trace_paths *paths, enum nps_trace_system system, struct trace_set *s)
 {
 	char path[PATH_MAX];
 	const struct dirent *entry;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "%s/%s", places->proc, folders[system]);
+	snprintf(path, sizeof(path), "%s/%s", paths->proc, folders[system]);
 	d = opendir(path);
 	while (d && (entry = readdir(d))) {
 		struct one o = { .system = system };
@@ -139,21 +139,21 @@ static void find(const struct nps_trace_places *places, enum nps_trace_system sy
 		if (!is_device(entry->d_name))
 			continue;
 		snprintf(o.device, sizeof(o.device), "%.23s", entry->d_name);
-		fd = open_switch(places, &o, O_RDONLY);
+		fd = open_switch(paths, &o, O_RDONLY);
 		if (fd < 0)
 			continue;
 		close(fd);
-		add(s, system, entry->d_name);
+		set_add(s, system, entry->d_name);
 	}
 	if (d)
 		closedir(d);
 }
 
-bool nps_trace_switch__there(const struct nps_trace_places *places, enum nps_trace_system system)
+bool nps_trace_switch__there(const struct nps_trace_paths *paths, enum nps_trace_system system)
 {
-	struct set s = { .n = 0 };
+	struct trace_set s = { .n = 0 };
 
-	find(places, system, &s);
+	find(paths, system, &s);
 	return s.n;
 }
 
@@ -173,12 +173,12 @@ static int make_folder(const char *path)
 /*
  * Locks the lists and the switches in them: one process at a time. Returns a descriptor to close, or -errno.
  */
-static int enter(const struct nps_trace_places *places)
+static int lists_enter(const struct nps_trace_paths *paths)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/trace.lock", places->lists);
+	snprintf(path, sizeof(path), "%s/trace.lock", paths->lists);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
@@ -191,7 +191,7 @@ static int enter(const struct nps_trace_places *places)
 	return -EBUSY;
 }
 
-static void read_list(int fd, struct set *s)
+static void read_list(int fd, struct trace_set *s)
 {
 	char text[MOST_BYTES + 1], *save, *line;
 	ssize_t n = pread(fd, text, MOST_BYTES, 0);
@@ -202,11 +202,11 @@ static void read_list(int fd, struct set *s)
 		char device[NAME_MAX_];
 
 		if (sscanf(line, "%u %23s", &system, device) == 2 && system < NPS_TRACE_SYSTEMS)
-			add(s, system, device);
+			set_add(s, system, device);
 	}
 }
 
-static int write_list(int fd, const struct set *s)
+static int write_list(int fd, const struct trace_set *s)
 {
 	char text[MOST_BYTES];
 	size_t n = 0;
@@ -223,16 +223,16 @@ static int write_list(int fd, const struct set *s)
 }
 
 struct lists {
-	const struct nps_trace_places *places;
-	struct set living; /* switches in lists of live processes */
-	struct set left; /* switches in other lists that could not be switched off */
+	const struct nps_trace_paths *paths;
+	struct trace_set living; /* switches in lists of live processes */
+	struct trace_set left; /* switches in other lists that could not be switched off */
 	unsigned int restored; /* number of those that could */
 	const char *own; /* list that is skipped; NULL: none */
 };
 
 /* A switch that is being switched off by a thread of its own. */
 struct turn {
-	const struct nps_trace_places *places;
+	const struct nps_trace_paths *paths;
 	const struct one *what;
 	pthread_t thread;
 	bool threaded, wanted;
@@ -243,7 +243,7 @@ static void *turn_off(void *arg)
 {
 	struct turn *t = arg;
 
-	t->err = set_to(t->places, t->what, false);
+	t->err = set_to(t->paths, t->what, false);
 	return NULL;
 }
 
@@ -251,23 +251,23 @@ static void *turn_off(void *arg)
  * Reports each once: lists of killed processes and our own can contain the same one, and are read at both
  * ends of a capture.
  */
-static void say_on(const struct nps_trace_places *places, const struct one *o, int err)
+static void report_on(const struct nps_trace_paths *paths, const struct one *o, int err)
 {
-	static struct set told;
+	static struct trace_set reported;
 
-	if (has(&told, o))
+	if (set_has(&reported, o))
 		return;
-	add(&told, o->system, o->device);
+	set_add(&reported, o->system, o->device);
 	nps_warn("tracepoints of the NPU's driver stay on: %s/%s/%s/trace_enable: %s: write 0 there",
-		 places->proc, folders[o->system], o->device, strerror(-err));
+		 paths->proc, folders[o->system], o->device, strerror(-err));
 }
 
 /*
  * Switches off what no live process uses, all at the same time, so that a faulty device only blocks its own
  * thread. Returns how many; LEFT receives those that failed, of existing devices.
  */
-static unsigned int switch_off(const struct nps_trace_places *places, const struct set *s,
-			       const struct set *living, struct set *left)
+static unsigned int set_switch_off(const struct nps_trace_paths *paths, const struct trace_set *s,
+				   const struct trace_set *living, struct trace_set *left)
 {
 	struct turn turns[MOST];
 	unsigned int n = 0;
@@ -275,9 +275,9 @@ static unsigned int switch_off(const struct nps_trace_places *places, const stru
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct turn *t = &turns[i];
 
-		*t = (struct turn){ .places = places,
+		*t = (struct turn){ .paths = paths,
 				    .what = &s->all[i],
-				    .wanted = !has(living, &s->all[i]) };
+				    .wanted = !set_has(living, &s->all[i]) };
 		t->threaded = t->wanted && s->n > 1 && !pthread_create(&t->thread, NULL, turn_off, t);
 	}
 	for (unsigned int i = 0; i < s->n; i++)
@@ -293,8 +293,8 @@ static unsigned int switch_off(const struct nps_trace_places *places, const stru
 		n += !turns[i].err;
 		if (!turns[i].err || turns[i].err == -ENOENT)
 			continue;
-		add(left, o->system, o->device);
-		say_on(places, o, turns[i].err);
+		set_add(left, o->system, o->device);
+		report_on(paths, o, turns[i].err);
 	}
 	return n;
 }
@@ -313,12 +313,12 @@ static void read_living(struct lists *l, int dir, const char *name, int fd, bool
  */
 static void bury_dead(struct lists *l, int dir, const char *name, int fd, bool held)
 {
-	struct set dead = { .n = 0 }, left = { .n = 0 };
+	struct trace_set dead = { .n = 0 }, left = { .n = 0 };
 
 	if (held)
 		return;
 	read_list(fd, &dead);
-	l->restored += switch_off(l->places, &dead, &l->living, &left);
+	l->restored += set_switch_off(l->paths, &dead, &l->living, &left);
 	add_all(&l->left, &left);
 	if (left.n)
 		write_list(fd, &left);
@@ -329,7 +329,7 @@ static void bury_dead(struct lists *l, int dir, const char *name, int fd, bool h
 static void for_each_list(struct lists *l,
 			  void (*each)(struct lists *l, int dir, const char *name, int fd, bool held))
 {
-	DIR *d = opendir(l->places->lists);
+	DIR *d = opendir(l->paths->lists);
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
@@ -356,20 +356,20 @@ static void bury(struct lists *l)
 		nps_info("tracepoints of the NPU's driver that another npuscope had left on are off again");
 }
 
-static void restore(struct lists *l)
+static void lists_restore(struct lists *l)
 {
 	for_each_list(l, read_living);
 	bury(l);
 }
 
-void nps_trace_switch__restore(const struct nps_trace_places *places)
+void nps_trace_switch__restore(const struct nps_trace_paths *paths)
 {
-	struct lists lists = { .places = places };
-	int lock = access(places->lists, F_OK) || make_folder(places->lists) ? -1 : enter(places);
+	struct lists lists = { .paths = paths };
+	int lock = access(paths->lists, F_OK) || make_folder(paths->lists) ? -1 : lists_enter(paths);
 
 	if (lock < 0)
 		return;
-	restore(&lists);
+	lists_restore(&lists);
 	close(lock);
 }
 
@@ -377,20 +377,20 @@ void nps_trace_switch__restore(const struct nps_trace_places *places)
  * Chooses switches that are off, or on for another capture, or that a killed capture left on and that could
  * not be switched off; what else is on stays so.
  */
-static void choose(struct nps_trace_switch *s, unsigned int systems, const struct lists *l)
+static void switch_choose(struct nps_trace_switch *s, unsigned int systems, const struct lists *l)
 {
-	struct set found = { .n = 0 };
+	struct trace_set found = { .n = 0 };
 
 	for (int system = 0; system < NPS_TRACE_SYSTEMS; system++) {
 		s->state[system] = -ENOENT;
 		if (systems & 1U << system)
-			find(&s->places, system, &found);
+			find(&s->paths, system, &found);
 	}
 	for (unsigned int i = 0; i < found.n; i++) {
 		const struct one *o = &found.all[i];
 
-		if (has(&l->living, o) || has(&l->left, o) || !is_on(&s->places, o))
-			add(&s->mine, o->system, o->device);
+		if (set_has(&l->living, o) || set_has(&l->left, o) || !is_on(&s->paths, o))
+			set_add(&s->mine, o->system, o->device);
 		else
 			s->state[o->system] = 0;
 	}
@@ -403,7 +403,7 @@ static int open_list(struct nps_trace_switch *s)
 	int err;
 
 	snprintf(s->list, sizeof(s->list), LIST "%d", (int)getpid());
-	snprintf(path, sizeof(path), "%s/%s", s->places.lists, s->list);
+	snprintf(path, sizeof(path), "%s/%s", s->paths.lists, s->list);
 	s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->fd < 0)
 		return -errno;
@@ -418,11 +418,11 @@ static int open_list(struct nps_trace_switch *s)
 }
 
 /* The list is kept if anything is LEFT. */
-static void close_list(const struct nps_trace_switch *s, const struct set *left)
+static void close_list(const struct nps_trace_switch *s, const struct trace_set *left)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", s->places.lists, s->list);
+	snprintf(path, sizeof(path), "%s/%s", s->paths.lists, s->list);
 	if (left->n)
 		write_list(s->fd, left);
 	else
@@ -432,14 +432,14 @@ static void close_list(const struct nps_trace_switch *s, const struct set *left)
 
 static int list_all(const struct nps_trace_switch *s)
 {
-	struct set all = s->mine;
+	struct trace_set all = s->mine;
 
 	add_all(&all, &s->left);
 	return write_list(s->fd, &all);
 }
 
 /* Reports devices that fail while others are on. */
-static void say_refused(const struct nps_trace_switch *s, int why)
+static void report_switch_refused(const struct nps_trace_switch *s, int why)
 {
 	const struct one *first = &s->refused.all[0];
 	char more[32] = "";
@@ -448,22 +448,22 @@ static void say_refused(const struct nps_trace_switch *s, int why)
 		snprintf(more, sizeof(more), " (and %u more)", s->refused.n - 1);
 	nps_warn("tracepoints of the NPU's driver are silent for a device: %s/%s/%s/trace_enable%s: %s: what "
 		 "they report of it is missing",
-		 s->places.proc, folders[first->system], first->device, more, strerror(-why));
+		 s->paths.proc, folders[first->system], first->device, more, strerror(-why));
 }
 
 /* Writes the list first: a process that is killed in between has listed too much, which does no harm. */
-static int switch_on(struct nps_trace_switch *s)
+static int switch_turn_on(struct nps_trace_switch *s)
 {
-	const struct set wanted = s->mine;
+	const struct trace_set wanted = s->mine;
 	int refused[MOST] = { 0 }, why = 0, err = list_all(s);
 
 	s->mine.n = 0;
 	for (unsigned int i = 0; i < wanted.n && !err; i++) {
 		const struct one *o = &wanted.all[i];
 
-		refused[i] = set_to(&s->places, o, true);
+		refused[i] = set_to(&s->paths, o, true);
 		if (!refused[i])
-			add(&s->mine, o->system, o->device);
+			set_add(&s->mine, o->system, o->device);
 		if (!refused[i] || s->state[o->system])
 			s->state[o->system] = refused[i];
 	}
@@ -473,27 +473,27 @@ static int switch_on(struct nps_trace_switch *s)
 		if (!refused[i] || s->state[o->system])
 			continue;
 		why = why ? why : refused[i];
-		add(&s->refused, o->system, o->device);
+		set_add(&s->refused, o->system, o->device);
 	}
 	if (!err && s->mine.n < wanted.n)
 		list_all(s);
 	if (s->refused.n)
-		say_refused(s, why);
+		report_switch_refused(s, why);
 	return err;
 }
 
 /* The caller has locked the lists. */
 static int turn_on(struct nps_trace_switch *s, unsigned int systems)
 {
-	struct lists lists = { .places = &s->places };
+	struct lists lists = { .paths = &s->paths };
 	int err;
 
-	restore(&lists);
-	choose(s, systems, &lists);
+	lists_restore(&lists);
+	switch_choose(s, systems, &lists);
 	err = open_list(s);
 	if (err)
 		return err;
-	err = switch_on(s);
+	err = switch_turn_on(s);
 	for (int system = 0; system < NPS_TRACE_SYSTEMS && !err; system++)
 		if (systems & 1U << system && !s->state[system])
 			return 0;
@@ -503,7 +503,7 @@ static int turn_on(struct nps_trace_switch *s, unsigned int systems)
 	return err ? err : -ENOENT;
 }
 
-int nps_trace_switch__on(const struct nps_trace_places *places, unsigned int systems,
+int nps_trace_switch__on(const struct nps_trace_paths *paths, unsigned int systems,
 			 struct nps_trace_switch **out)
 {
 	struct nps_trace_switch *s = calloc(1, sizeof(*s));
@@ -512,10 +512,10 @@ int nps_trace_switch__on(const struct nps_trace_places *places, unsigned int sys
 	*out = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->places = *places;
+	s->paths = *paths;
 	s->fd = -1;
-	err = make_folder(places->lists);
-	lock = err ? err : enter(places);
+	err = make_folder(paths->lists);
+	lock = err ? err : lists_enter(paths);
 	err = lock < 0 ? lock : turn_on(s, systems);
 	if (lock >= 0)
 		close(lock);
@@ -539,17 +539,17 @@ bool nps_trace_switch__refused(const struct nps_trace_switch *s)
 void nps_trace_switch__off(struct nps_trace_switch *s)
 {
 	struct lists lists = { .own = NULL };
-	struct set left = { .n = 0 };
+	struct trace_set left = { .n = 0 };
 	int lock;
 
 	if (!s)
 		return;
-	lists.places = &s->places;
+	lists.paths = &s->paths;
 	lists.own = s->list;
-	lock = enter(&s->places);
+	lock = lists_enter(&s->paths);
 	for_each_list(&lists, read_living);
 	add_all(&s->mine, &s->left);
-	switch_off(&s->places, &s->mine, &lists.living, &left);
+	set_switch_off(&s->paths, &s->mine, &lists.living, &left);
 	close_list(s, &left);
 	/*
 	 * Other processes' switches last, because a faulty device can block this thread. Not while another

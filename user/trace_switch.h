@@ -13,21 +13,21 @@
 #include <stdbool.h>
 
 /* Directories of the switches and lists; tests use others. */
-struct nps_trace_places {
+struct nps_trace_paths {
 	const char *proc, *lists;
 };
-extern const struct nps_trace_places nps_trace_places;
+extern const struct nps_trace_paths nps_trace_paths;
 
 enum nps_trace_system { NPS_TRACE_CHAN, NPS_TRACE_CORE, NPS_TRACE_SYSTEMS };
 
 /* Has the driver switches for SYSTEM? */
-bool nps_trace_switch__there(const struct nps_trace_places *places, enum nps_trace_system system);
+bool nps_trace_switch__there(const struct nps_trace_paths *paths, enum nps_trace_system system);
 
 /*
  * Switches off what a process that was killed left on, unless a live one uses it. What cannot be switched
  * off stays listed until it can.
  */
-void nps_trace_switch__restore(const struct nps_trace_places *places);
+void nps_trace_switch__restore(const struct nps_trace_paths *paths);
 
 struct nps_trace_switch;
 
@@ -36,7 +36,7 @@ struct nps_trace_switch;
  * already, but not by a capture, belongs to another tool and is never changed. One that fails is reported
  * in a line, unless all of its system fail. 0; -errno: none is on.
  */
-int nps_trace_switch__on(const struct nps_trace_places *places, unsigned int systems,
+int nps_trace_switch__on(const struct nps_trace_paths *paths, unsigned int systems,
 			 struct nps_trace_switch **out);
 
 /* 0: some of SYSTEM are on; -errno: the reason why none is. */

@@ -10,9 +10,9 @@
 
 #include "log.h"
 
-#define PLACE "/sys/kernel/tracing"
+#define TRACEFS "/sys/kernel/tracing"
 
-struct call {
+struct tracefs_call {
 	int (*fn)(void *arg);
 	void *arg;
 	int result;
@@ -21,10 +21,10 @@ struct call {
 /* A thread can have a mount namespace of its own, which ends with the thread. */
 static void *run_apart(void *arg)
 {
-	struct call *call = arg;
+	struct tracefs_call *call = arg;
 
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("none", PLACE, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+	    mount("none", TRACEFS, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		nps_debug("tracefs is not mounted, and cannot be: %s", strerror(errno));
 	call->result = call->fn(call->arg);
 	return NULL;
@@ -32,10 +32,10 @@ static void *run_apart(void *arg)
 
 int nps_tracefs__with(int (*fn)(void *arg), void *arg)
 {
-	struct call call = { fn, arg, 0 };
+	struct tracefs_call call = { fn, arg, 0 };
 	pthread_t thread;
 
-	if (!access(PLACE "/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK) ||
+	if (!access(TRACEFS "/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK) ||
 	    pthread_create(&thread, NULL, run_apart, &call))
 		return fn(arg);
 	pthread_join(thread, NULL);

@@ -10,7 +10,7 @@
 static const struct {
 	const char *name, *message;
 } kinds[NPS_LEFT_KINDS] = {
-	[NPS_LEFT_LOOKS] = { "looks", "it takes more than its share of CPU time to look at: it is looked at "
+	[NPS_LEFT_SCANS] = { "looks", "it takes more than its share of CPU time to look at: it is looked at "
 				      "less often: "
 				      "calls of libraries that it maps in between can be missing" },
 	[NPS_LEFT_DIRS] = { "directories",
@@ -30,10 +30,11 @@ static const struct {
 					       "searched in the later ones" },
 	[NPS_LEFT_TEXTS] = { "texts",
 			     "its command line or environment is too long: session.json has the beginning" },
-	[NPS_LEFT_STUBS] = { "kernel names",
-			     "not all functions that its launches point at were looked up: those kernels "
-			     "have no "
-			     "names: link them with -rdynamic and launch fewer different ones" },
+	[NPS_LEFT_HOST_FUNCTIONS] = { "kernel names",
+				      "not all functions that its launches point at were looked up: those "
+				      "kernels "
+				      "have no "
+				      "names: link them with -rdynamic and launch fewer different ones" },
 	[NPS_LEFT_OPEN] = { "unreadable files", "a file under the name of a library of CANN's cannot be "
 						"opened: its calls are missing" },
 	[NPS_LEFT_TREE] = { "descendants", "it has too many threads or descendants to find all of them: "
@@ -55,7 +56,7 @@ void nps_budget__init(struct nps_budget *b, uint64_t capacity, unsigned int perc
 				  .capacity = capacity,
 				  .percent = percent,
 				  .filled = now,
-				  .piece = NPS_BUDGET_PIECE_NS };
+				  .slice = NPS_BUDGET_SLICE_NS };
 }
 
 void nps_budget__inherit(struct nps_budget *b, const struct nps_budget *parent)
@@ -92,13 +93,13 @@ void nps_budget__end_advance(struct nps_budget *b)
 		return;
 	b->advanced = false;
 	b->credit = (int64_t)b->capacity;
-	b->piece = NPS_BUDGET_PIECE_NS; /* later work is rarely as expensive as the first */
+	b->slice = NPS_BUDGET_SLICE_NS; /* later work is rarely as expensive as the first */
 }
 
 bool nps_budget__ready(struct nps_budget *b, uint64_t now)
 {
 	budget_fill(b, now);
-	return b->credit >= (int64_t)b->piece;
+	return b->credit >= (int64_t)b->slice;
 }
 
 bool nps_budget__solvent(struct nps_budget *b, uint64_t now)
@@ -111,13 +112,13 @@ void nps_budget__begin(struct nps_budget *b)
 {
 	b->cut = false;
 	b->begun = nps_now(CLOCK_THREAD_CPUTIME_ID);
-	b->until = b->begun + b->piece;
+	b->until = b->begun + b->slice;
 }
 
 void nps_budget__begin_once(struct nps_budget *b)
 {
 	nps_budget__begin(b);
-	if (b->credit > (int64_t)b->piece)
+	if (b->credit > (int64_t)b->slice)
 		b->until = b->begun + (uint64_t)b->credit;
 }
 
@@ -131,16 +132,16 @@ void nps_budget__pay(struct nps_budget *b, uint64_t ns)
 
 uint64_t nps_budget__end(struct nps_budget *b)
 {
-	uint64_t took = nps_now(CLOCK_THREAD_CPUTIME_ID) - b->begun;
+	uint64_t elapsed = nps_now(CLOCK_THREAD_CPUTIME_ID) - b->begun;
 
 	b->begun = b->until = 0;
-	nps_budget__pay(b, took);
-	b->piece = 2 * (b->cut ? b->piece : took);
-	if (b->piece < NPS_BUDGET_PIECE_NS)
-		b->piece = NPS_BUDGET_PIECE_NS;
-	if (b->piece > b->capacity)
-		b->piece = b->capacity;
-	return took;
+	nps_budget__pay(b, elapsed);
+	b->slice = 2 * (b->cut ? b->slice : elapsed);
+	if (b->slice < NPS_BUDGET_SLICE_NS)
+		b->slice = NPS_BUDGET_SLICE_NS;
+	if (b->slice > b->capacity)
+		b->slice = b->capacity;
+	return elapsed;
 }
 
 bool nps_budget__spent(struct nps_budget *b)
@@ -168,11 +169,11 @@ const char *nps_left_out__message(enum nps_left_out what)
 	return kinds[what].message;
 }
 
-bool nps_budget__tell(struct nps_budget *b, pid_t pid)
+bool nps_budget__report(struct nps_budget *b, pid_t pid)
 {
-	uint32_t fresh = b->left_out & ~b->told;
+	uint32_t fresh = b->left_out & ~b->reported;
 
-	b->told |= fresh;
+	b->reported |= fresh;
 	for (int what = 0; what < NPS_LEFT_KINDS; what++) {
 		if (!(fresh >> what & 1))
 			continue;

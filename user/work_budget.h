@@ -38,7 +38,7 @@
  */
 #define NPS_BUDGET_NAMED_CPU_NS (20000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_NAMED_ALL_CPU_NS (60000 * NPS_BUDGET_MS) /* all of these together */
-#define NPS_BUDGET_PIECE_NS (10 * NPS_BUDGET_MS) /* the first unit of work: the shortest wait for others */
+#define NPS_BUDGET_SLICE_NS (10 * NPS_BUDGET_MS) /* the first unit of work: the shortest wait for others */
 
 /* One ELF file. libtorch_cpu.so has 150,000 dynamic symbols and 600,000 in .symtab, with 100 MiB of names. */
 #define NPS_BUDGET_SYMBOLS (2UL << 20) /* of a table */
@@ -62,7 +62,7 @@
 #define NPS_BUDGET_VALUE (32UL << 10) /* bytes of one variable that are kept */
 #define NPS_BUDGET_CMDLINE (256UL << 10) /* bytes of the command line that are kept */
 #define NPS_BUDGET_ARGS 4096 /* of it */
-#define NPS_BUDGET_STUBS 4096 /* unnamed host addresses that stand for kernel functions */
+#define NPS_BUDGET_HOST_FUNCTIONS 4096 /* unnamed host addresses that stand for kernel functions */
 
 /* A process that the user named, and all its descendants. */
 #define NPS_BUDGET_BORN 16384 /* processes listed in session.json */
@@ -72,14 +72,14 @@
 
 /* What was left out of a process. */
 enum nps_left_out {
-	NPS_LEFT_LOOKS, /* it was read less often than it mapped code */
+	NPS_LEFT_SCANS, /* it was read less often than it mapped code */
 	NPS_LEFT_DIRS,
 	NPS_LEFT_FILES,
 	NPS_LEFT_MAPPINGS,
 	NPS_LEFT_SYMBOLS,
 	NPS_LEFT_SEARCHED,
 	NPS_LEFT_TEXTS,
-	NPS_LEFT_STUBS,
+	NPS_LEFT_HOST_FUNCTIONS,
 	NPS_LEFT_OPEN,
 	NPS_LEFT_TREE,
 	NPS_LEFT_BORN,
@@ -92,12 +92,12 @@ struct nps_budget {
 	uint64_t capacity; /* maximum of it */
 	unsigned int percent; /* of the elapsed time */
 	uint64_t filled; /* CLOCK_MONOTONIC ns, when it was last filled up */
-	uint64_t piece; /* ns of the next unit of work */
+	uint64_t slice; /* ns of the next unit of work */
 	uint64_t begun, until; /* CPU time of the thread; `until` 0: no work in progress */
 	bool cut; /* the current or last work was aborted */
 	bool advanced; /* it has an advance that has not ended */
 	unsigned int files, operators, searched;
-	uint32_t left_out, told; /* 1 << enum nps_left_out */
+	uint32_t left_out, reported; /* 1 << enum nps_left_out */
 };
 
 /* Initialises a full account. */
@@ -147,6 +147,6 @@ const char *nps_left_out__name(enum nps_left_out what);
 const char *nps_left_out__message(enum nps_left_out what);
 
 /* Prints a line for each that was not reported yet of process PID. True: there was one. */
-bool nps_budget__tell(struct nps_budget *b, pid_t pid);
+bool nps_budget__report(struct nps_budget *b, pid_t pid);
 
 #endif

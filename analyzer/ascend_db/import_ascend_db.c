@@ -58,7 +58,7 @@ static int read_all(struct nps_db_import *in, const char *path)
 	err = nps_db_complete(in);
 	if (err)
 		return err;
-	nps_db_strangers__count(in);
+	nps_db_unknown__count(in);
 	in->model->overlapped = in->model->overlap.t.len > 0;
 	return 0;
 }
@@ -91,7 +91,7 @@ static int read_analysis(struct nps_db_import *in, const char *path)
 	return err;
 }
 
-static int import(struct nps_db_import *in, const char *path)
+static int database_import(struct nps_db_import *in, const char *path)
 {
 	int err = nps_db_source__open(&in->source, path);
 
@@ -116,7 +116,7 @@ int nps_import__ascend_db(struct nps_model *model, const char *path)
 	nps_vec__init(&in.runs, model->tmpfd, sizeof(struct nps_db_run));
 	nps_index__init(&in.tasks, model->tmpfd, 0, 0, 0);
 	nps_progress__stage(model->progress, "reading the database", 0, "rows");
-	err = import(&in, path);
+	err = database_import(&in, path);
 	nps_index__free(&in.tasks);
 	nps_vec__free(&in.runs);
 	return err;

@@ -30,43 +30,44 @@ static const struct type {
 };
 
 /* Types that were met, by text: there are few, and rows are many. */
-struct met {
+struct known_type {
 	uint32_t text, device; /* texts */
 	uint8_t class;
 };
 
 struct types {
 	struct nps_db_import *in;
-	struct met met[64];
+	struct known_type met[64];
 	unsigned int n;
 };
 
-static struct met meet(struct nps_db_import *in, uint32_t text)
+static struct known_type type_classify(struct nps_db_import *in, uint32_t text)
 {
 	const char *name = nps_model__text(in->model, text);
 
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(types); i++)
 		if (!strcmp(types[i].host, name))
-			return (struct met){ text, nps_strings__addz(in->model->strings, types[i].device),
-					     types[i].class };
-	return (struct met){ text, text, NPS_CLASS_OTHER };
+			return (struct known_type){ text,
+						    nps_strings__addz(in->model->strings, types[i].device),
+						    types[i].class };
+	return (struct known_type){ text, text, NPS_CLASS_OTHER };
 }
 
-static struct met type_of(struct types *t, uint32_t text)
+static struct known_type type_lookup(struct types *t, uint32_t text)
 {
 	for (unsigned int i = 0; i < t->n; i++)
 		if (t->met[i].text == text)
 			return t->met[i];
 	t->n += t->n < NPS_ARRAY_SIZE(t->met);
-	return t->met[t->n - 1] = meet(t->in, text);
+	return t->met[t->n - 1] = type_classify(t->in, text);
 }
 
-static bool says_something(const struct nps_model *model, uint32_t text)
+static bool is_meaningful(const struct nps_model *model, uint32_t text)
 {
 	return text != NPS_NONE && text != model->na;
 }
 
-static int kernels(struct nps_db_import *in, struct types *t)
+static int complete_kernels(struct nps_db_import *in, struct types *t)
 {
 	struct nps_model *model = in->model;
 	const struct nps_compute_table *compute = &model->compute;
@@ -77,7 +78,7 @@ static int kernels(struct nps_db_import *in, struct types *t)
 
 	for (size_t i = 0; i < compute->t.len; i++) {
 		uint32_t row = compute->task[i], core = compute->core[i];
-		bool told = says_something(model, core);
+		bool is_known = is_meaningful(model, core);
 
 		task->class[row] = NPS_CLASS_COMPUTE;
 		task->name[row] = compute->name[i];
@@ -85,13 +86,13 @@ static int kernels(struct nps_db_import *in, struct types *t)
 		 * At level 0 the core is not recorded; kernels with a context are mixed ones (all of them
 		 * in real captures).
 		 */
-		if (!told && task->context[row] != NPS_NO_ID)
+		if (!is_known && task->context[row] != NPS_NO_ID)
 			task->hw_type[row] = mix;
-		else if (!told && !says_something(model, task->type[row]))
+		else if (!is_known && !is_meaningful(model, task->type[row]))
 			task->hw_type[row] =
 				plain; /* the texts are lost: the device calls any other kernel so */
 		else
-			task->hw_type[row] = type_of(t, told ? core : task->type[row]).device;
+			task->hw_type[row] = type_lookup(t, is_known ? core : task->type[row]).device;
 		nps_pace__step(&pace);
 	}
 	return mix == NPS_NONE || plain == NPS_NONE ? -ENOMEM : 0;
@@ -116,13 +117,13 @@ static int copies(struct nps_model *model)
 	return pcie == NPS_NONE || sdma == NPS_NONE ? -ENOMEM : 0;
 }
 
-static int tasks(struct nps_db_import *in)
+static int complete_tasks(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;
 	struct nps_task_table *task = &model->task;
 	struct types t = { .in = in };
 	struct nps_pace pace = { .model = model };
-	int err = kernels(in, &t);
+	int err = complete_kernels(in, &t);
 
 	if (err)
 		return err;
@@ -130,13 +131,13 @@ static int tasks(struct nps_db_import *in)
 		task->class[model->comm_task.task[i]] = NPS_CLASS_COMM;
 	err = copies(model);
 	for (size_t i = 0; !err && i < task->t.len; i++) {
-		struct met met;
+		struct known_type met;
 
 		task->step[i] = NPS_NONE;
 		if (task->name[i] == NPS_NONE)
 			task->name[i] = task->type[i];
 		if (task->hw_type[i] == NPS_NONE || task->class[i] == NPS_CLASS_OTHER) {
-			met = type_of(&t, task->type[i]);
+			met = type_lookup(&t, task->type[i]);
 			if (task->hw_type[i] == NPS_NONE)
 				task->hw_type[i] = met.device;
 			if (task->class[i] == NPS_CLASS_OTHER)
@@ -150,7 +151,7 @@ static int tasks(struct nps_db_import *in)
 /* --- collectives --- */
 
 /* A collective without a device in the database ran where its first task did. */
-static int collectives(struct nps_db_import *in)
+static int complete_collectives(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;
 	const struct nps_comm_task_table *part = &model->comm_task;
@@ -158,7 +159,7 @@ static int collectives(struct nps_db_import *in)
 	int64_t device = model->device.t.len ? model->device.id[0] : 0;
 	bool has_device = nps_db_source__has_column(&in->source, "COMMUNICATION_OP", "deviceId");
 	struct nps_index ops;
-	uint64_t strangers = 0;
+	uint64_t foreign = 0;
 	int64_t twice = nps_db_index__build(&ops, model, op->id, op->t.len);
 
 	for (size_t i = 0; i < op->t.len; i++) {
@@ -172,7 +173,7 @@ static int collectives(struct nps_db_import *in)
 		uint32_t row = nps_index__get(&ops, part->op[i]);
 
 		if (row == NPS_NONE) {
-			strangers++;
+			foreign++;
 			continue;
 		}
 		if (!has_device && !op->tasks[row])
@@ -184,18 +185,18 @@ static int collectives(struct nps_db_import *in)
 	for (size_t i = 0; i < op->t.len; i++)
 		if (!nps_model__comm_measured(model, i))
 			op->end[i] = op->start[i]; /* as of tasks: nps_db_task_time__read() */
-	nps_model__lost(model, strangers, "tasks of missing collectives");
+	nps_model__lost(model, foreign, "tasks of missing collectives");
 	return NPS_MIN(twice, (int64_t)0);
 }
 
 /* --- calls --- */
 
-struct calls {
+struct launches {
 	struct nps_model *model;
 	struct nps_index rows; /* connection -> row of `api` */
 };
 
-static void name_call(struct calls *c, uint32_t connection, uint32_t name)
+static void name_launch(struct launches *c, uint32_t connection, uint32_t name)
 {
 	uint32_t row = connection == NPS_NO_ID ? NPS_NONE : nps_index__get(&c->rows, connection);
 
@@ -203,21 +204,21 @@ static void name_call(struct calls *c, uint32_t connection, uint32_t name)
 		c->model->api.item[row] = name;
 }
 
-static int calls(struct nps_db_import *in)
+static int complete_calls(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;
-	struct calls c = { .model = model };
+	struct launches c = { .model = model };
 	struct nps_pace pace = { .model = model };
 	int64_t twice = nps_db_index__build(&c.rows, model, model->api.connection, model->api.t.len);
 
 	for (size_t i = 0; i < model->compute.t.len; i++) {
-		name_call(&c, model->task.connection[model->compute.task[i]], model->compute.name[i]);
+		name_launch(&c, model->task.connection[model->compute.task[i]], model->compute.name[i]);
 		nps_pace__step(&pace);
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_index__cool(&c.rows);
 	}
 	for (size_t i = 0; i < model->comm_op.t.len; i++)
-		name_call(&c, model->comm_op.connection[i], model->comm_op.name[i]);
+		name_launch(&c, model->comm_op.connection[i], model->comm_op.name[i]);
 	nps_index__free(&c.rows);
 	return NPS_MIN(twice, (int64_t)0);
 }
@@ -349,7 +350,8 @@ static void process_and_level(struct nps_model *model)
 
 int nps_db_complete(struct nps_db_import *in)
 {
-	static int (*const parts[])(struct nps_db_import *) = { tasks, collectives, calls, correlations };
+	static int (*const parts[])(struct nps_db_import *) = { complete_tasks, complete_collectives,
+								complete_calls, correlations };
 
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(parts); i++) {
 		int err = parts[i](in);

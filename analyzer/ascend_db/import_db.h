@@ -15,7 +15,7 @@ struct nps_db_import {
 	struct nps_vec runs; /* struct nps_db_run: STRING_IDS */
 	struct nps_index tasks; /* globalTaskId -> row of the task table */
 	uint64_t latest; /* start that was read, ns, or is known to be there */
-	bool looked; /* all tables were searched for it */
+	bool searched; /* all tables were searched for it */
 	unsigned int zero_is_unknown; /* bit i: of nps_db_usages */
 };
 
@@ -56,7 +56,7 @@ int nps_db_identity__read(struct nps_db_import *in, const char *path);
 int nps_db_complete(struct nps_db_import *in);
 
 /* Counts tables and columns that hold data and that no schema has. */
-void nps_db_strangers__count(struct nps_db_import *in);
+void nps_db_unknown__count(struct nps_db_import *in);
 
 /* NAME for a message: a file's own words do not go to a terminal as they are. */
 const char *nps_db_printable(const char *name, char *out, size_t size);

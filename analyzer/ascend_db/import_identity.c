@@ -18,13 +18,13 @@
 
 /* --- tables --- */
 
-static sqlite3_stmt *rows_of(struct nps_db_import *in, const char *table, const char *sql)
+static sqlite3_stmt *table_open(struct nps_db_import *in, const char *table, const char *sql)
 {
 	return nps_db_source__has_table(&in->source, table) ? nps_db_source__prepare(&in->source, sql) : NULL;
 }
 
 /* Any text of a cell; long ones stay whole. */
-static uint32_t text_of(struct nps_db_import *in, sqlite3_stmt *stmt, int i)
+static uint32_t identity_cell_text(struct nps_db_import *in, sqlite3_stmt *stmt, int i)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, i);
 
@@ -35,8 +35,8 @@ static uint32_t text_of(struct nps_db_import *in, sqlite3_stmt *stmt, int i)
 
 static void session_time(struct nps_db_import *in)
 {
-	sqlite3_stmt *stmt = rows_of(in, "SESSION_TIME_INFO",
-				     "SELECT startTimeNs,endTimeNs FROM SESSION_TIME_INFO LIMIT 1");
+	sqlite3_stmt *stmt = table_open(in, "SESSION_TIME_INFO",
+					"SELECT startTimeNs,endTimeNs FROM SESSION_TIME_INFO LIMIT 1");
 
 	if (stmt && nps_db_source__step(&in->source, stmt) == SQLITE_ROW) {
 		int64_t start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
@@ -51,13 +51,13 @@ static void session_time(struct nps_db_import *in)
 	sqlite3_finalize(stmt);
 }
 
-static void host(struct nps_db_import *in)
+static void import_host_info(struct nps_db_import *in)
 {
-	sqlite3_stmt *stmt = rows_of(in, "HOST_INFO", "SELECT hostUid,hostName FROM HOST_INFO LIMIT 1");
+	sqlite3_stmt *stmt = table_open(in, "HOST_INFO", "SELECT hostUid,hostName FROM HOST_INFO LIMIT 1");
 
 	if (stmt && nps_db_source__step(&in->source, stmt) == SQLITE_ROW) {
-		in->model->host_uid = text_of(in, stmt, 0);
-		in->model->host_name = text_of(in, stmt, 1);
+		in->model->host_uid = identity_cell_text(in, stmt, 0);
+		in->model->host_name = identity_cell_text(in, stmt, 1);
 	}
 	sqlite3_finalize(stmt);
 }
@@ -78,9 +78,9 @@ static int add_device(struct nps_model *model, int64_t id, uint32_t chip, size_t
 }
 
 /* *WITHOUT: the database states that there is no device. */
-static int devices(struct nps_db_import *in, bool *without)
+static int import_devices(struct nps_db_import *in, bool *without)
 {
-	sqlite3_stmt *stmt = rows_of(in, "NPU_INFO", "SELECT id,name FROM NPU_INFO");
+	sqlite3_stmt *stmt = table_open(in, "NPU_INFO", "SELECT id,name FROM NPU_INFO");
 	size_t row;
 	int err = 0;
 
@@ -91,7 +91,7 @@ static int devices(struct nps_db_import *in, bool *without)
 		if (id < 0)
 			*without = true;
 		else
-			err = add_device(in->model, id, text_of(in, stmt, 1), &row);
+			err = add_device(in->model, id, identity_cell_text(in, stmt, 1), &row);
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -117,7 +117,7 @@ static int map_rank(struct nps_model *model, int64_t rank, int64_t device, bool 
 static int ranks(struct nps_db_import *in, bool without)
 {
 	struct nps_model *model = in->model;
-	sqlite3_stmt *stmt = rows_of(in, "RANK_DEVICE_MAP", "SELECT rankId,deviceId FROM RANK_DEVICE_MAP");
+	sqlite3_stmt *stmt = table_open(in, "RANK_DEVICE_MAP", "SELECT rankId,deviceId FROM RANK_DEVICE_MAP");
 	int err = 0;
 
 	while (stmt && !err && nps_db_source__step(&in->source, stmt) == SQLITE_ROW &&
@@ -182,7 +182,7 @@ static void note_unknown(struct nps_db_import *in, const char *value)
 static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 {
 	struct nps_model *model = in->model;
-	uint32_t name = text_of(in, stmt, 0), value = text_of(in, stmt, 1);
+	uint32_t name = identity_cell_text(in, stmt, 0), value = identity_cell_text(in, stmt, 1);
 	size_t row;
 	int err;
 
@@ -209,9 +209,9 @@ static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 
 #define MOST_META 1024 /* rows; real ones are ten. Each is looked for among those before it. */
 
-static int meta_data(struct nps_db_import *in)
+static int import_meta_data(struct nps_db_import *in)
 {
-	sqlite3_stmt *stmt = rows_of(in, "META_DATA", "SELECT name,value FROM META_DATA");
+	sqlite3_stmt *stmt = table_open(in, "META_DATA", "SELECT name,value FROM META_DATA");
 	int rc = SQLITE_DONE, rows = 0, err = 0;
 
 	while (stmt && !err && rows <= MOST_META &&
@@ -225,7 +225,7 @@ static int meta_data(struct nps_db_import *in)
 }
 
 /* The columns count more than the version: versions between the two generations have columns of both. */
-static void generation(struct nps_db_import *in)
+static void detect_generation(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;
 	unsigned int major = 0, minor = 0;
@@ -247,7 +247,7 @@ static void generation(struct nps_db_import *in)
 /* --- files beside it --- */
 
 /* The object in file NAME of DIRFD; NULL: none. A file that is there and is not one is counted. */
-static cJSON *read_object(struct nps_db_import *in, int dirfd, const char *name)
+static cJSON *directory_read_json(struct nps_db_import *in, int dirfd, const char *name)
 {
 	cJSON *json = nps_fw_json__read(dirfd, name);
 	char shown[64];
@@ -260,7 +260,7 @@ static cJSON *read_object(struct nps_db_import *in, int dirfd, const char *name)
 	return NULL;
 }
 
-static int is_info(const struct dirent *entry)
+static int is_profiler_info(const struct dirent *entry)
 {
 	return !fnmatch("profiler_info*.json", entry->d_name, 0);
 }
@@ -274,16 +274,16 @@ static cJSON *info_of(struct nps_db_import *in, int dirfd)
 
 	if (in->model->has_rank) {
 		snprintf(name, sizeof(name), "profiler_info_%u.json", in->model->rank);
-		info = read_object(in, dirfd, name);
+		info = directory_read_json(in, dirfd, name);
 		if (info)
 			return info;
 	}
-	n = scandirat(dirfd, ".", &entries, is_info, alphasort);
+	n = scandirat(dirfd, ".", &entries, is_profiler_info, alphasort);
 	if (n < 0 && errno != EACCES) /* an unlisted directory may still have readable files */
 		nps_input__unreadable(dirfd, ".", -errno);
 	for (int i = 0; i < n; i++) {
 		if (!info && n == 1) /* several: it is not known which is this rank's */
-			info = read_object(in, dirfd, entries[i]->d_name);
+			info = directory_read_json(in, dirfd, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -323,7 +323,7 @@ static void files_beside(struct nps_db_import *in, const char *path)
 		return;
 	}
 	in->model->info = info_of(in, dirfd);
-	merge_metadata(in->model, read_object(in, dirfd, "profiler_metadata.json"));
+	merge_metadata(in->model, directory_read_json(in, dirfd, "profiler_metadata.json"));
 	close(dirfd);
 }
 
@@ -346,7 +346,7 @@ static void from_name(struct nps_model *model, const char *path)
 	}
 }
 
-static void level(struct nps_model *model)
+static void import_level(struct nps_model *model)
 {
 	const cJSON *config = cJSON_GetObjectItemCaseSensitive(model->info, "config");
 	const cJSON *more = cJSON_GetObjectItemCaseSensitive(config, "experimental_config");
@@ -362,22 +362,22 @@ int nps_db_identity__read(struct nps_db_import *in, const char *path)
 {
 	struct nps_model *model = in->model;
 	bool without = false;
-	int err = meta_data(in);
+	int err = import_meta_data(in);
 
 	if (err)
 		return err;
-	generation(in);
+	detect_generation(in);
 	from_name(model, path);
 	session_time(in);
-	host(in);
-	err = devices(in, &without);
+	import_host_info(in);
+	err = import_devices(in, &without);
 	if (err)
 		return err;
 	err = ranks(in, without);
 	if (err)
 		return err;
 	files_beside(in, path);
-	level(model);
+	import_level(model);
 	if (!model->has_rank && model->device.t.len && model->device.id[0] >= 0)
 		model->rank = model->device.id[0];
 	return 0;

@@ -13,7 +13,7 @@ struct strings {
 	uint64_t cut, none; /* with too long a text, without one */
 };
 
-static int note_id(struct nps_db_import *in, uint32_t id, uint32_t text)
+static int string_add_id(struct nps_db_import *in, uint32_t id, uint32_t text)
 {
 	struct nps_vec *db_ids = &in->model->db_ids;
 	struct nps_db_run *run = in->runs.len ? &NPS_AT(&in->runs, struct nps_db_run, in->runs.len - 1)
@@ -39,7 +39,7 @@ static int note_id(struct nps_db_import *in, uint32_t id, uint32_t text)
 }
 
 /* The first N/A is the one that the model has from its beginning. */
-static uint32_t text_of(struct nps_db_import *in, const char *text, size_t len)
+static uint32_t string_add_text(struct nps_db_import *in, const char *text, size_t len)
 {
 	struct nps_model *model = in->model;
 	bool na = len == 3 && !memcmp(text, "N/A", 3);
@@ -67,8 +67,8 @@ static int row(struct strings *s, sqlite3_stmt *stmt)
 	}
 	s->cut += len > LONGEST;
 	s->none += !len;
-	new = len ? text_of(s->in, text, NPS_MIN(len, (size_t)LONGEST)) : s->in->model->na;
-	return new == NPS_NONE ? -ENOMEM : note_id(s->in, id, new);
+	new = len ? string_add_text(s->in, text, NPS_MIN(len, (size_t)LONGEST)) : s->in->model->na;
+	return new == NPS_NONE ? -ENOMEM : string_add_id(s->in, id, new);
 }
 
 int nps_db_strings__read(struct nps_db_import *in)

@@ -19,7 +19,7 @@ union cell {
 #define LONGEST_EVENT (30ULL * 86400 * 1000000000) /* ns */
 
 struct losses {
-	uint64_t timeless, strangers, backwards, endless, cells, strings;
+	uint64_t timeless, unknown, backwards, endless, cells, strings;
 };
 
 /* Tables that follow from others. What damage leaves of one would contradict those: it is made anew. */
@@ -56,7 +56,7 @@ const char *nps_db_printable(const char *name, char *out, size_t size)
 
 /* --- which columns --- */
 
-static unsigned int kind_of(const struct reader *r, const struct nps_db_column *column)
+static unsigned int column_kind(const struct reader *r, const struct nps_db_column *column)
 {
 	return nps_db_column__kind(r->in->model, r->spec, column);
 }
@@ -98,11 +98,11 @@ static void choose_columns(struct reader *r)
 		if (!is_readable(r, c)) {
 			nps_model__lost(r->in->model, missing, "column %s of table %s is not there", c->name,
 					spec->name);
-			if (missing && kind_of(r, c) == NPS_COLUMN_time)
+			if (missing && column_kind(r, c) == NPS_COLUMN_time)
 				r->other_time = nps_db_column__cell(spec, c);
 			continue;
 		}
-		if (kind_of(r, c) == NPS_COLUMN_time) {
+		if (column_kind(r, c) == NPS_COLUMN_time) {
 			if (r->first_time < 0)
 				r->first_time = r->n;
 			else
@@ -129,7 +129,7 @@ static bool is_usable(const struct reader *r)
 		if (c->value == NPS_DB_TASK && r->task < 0)
 			return false;
 		if (timed || !c->name || nps_db_column__cell(r->spec, c) == NPS_DB_NO_CELL ||
-		    kind_of(r, c) != NPS_COLUMN_time)
+		    column_kind(r, c) != NPS_COLUMN_time)
 			continue;
 		timed = true;
 		if (r->first_time < 0 || r->columns[r->first_time] != c)
@@ -169,7 +169,7 @@ static bool whole(sqlite3_value *cell, int64_t *value)
 	}
 }
 
-static uint64_t greatest(unsigned int kind)
+static uint64_t kind_max(unsigned int kind)
 {
 	switch (kind) {
 	case NPS_COLUMN_u8:
@@ -199,7 +199,7 @@ static union cell unknown(unsigned int kind)
 	}
 }
 
-static union cell number(struct reader *r, sqlite3_value *value, unsigned int kind)
+static union cell cell_number(struct reader *r, sqlite3_value *value, unsigned int kind)
 {
 	union cell cell = unknown(kind);
 	int type = sqlite3_value_type(value);
@@ -217,7 +217,7 @@ static union cell number(struct reader *r, sqlite3_value *value, unsigned int ki
 		return cell;
 	}
 	if (!whole(value, &number) ||
-	    (kind != NPS_COLUMN_i64 && (number < 0 || (uint64_t)number > greatest(kind)))) {
+	    (kind != NPS_COLUMN_i64 && (number < 0 || (uint64_t)number > kind_max(kind)))) {
 		r->losses.cells++;
 		return cell;
 	}
@@ -225,7 +225,7 @@ static union cell number(struct reader *r, sqlite3_value *value, unsigned int ki
 	return cell;
 }
 
-static union cell string(struct reader *r, sqlite3_value *value)
+static union cell cell_string(struct reader *r, sqlite3_value *value)
 {
 	union cell cell = unknown(NPS_COLUMN_text);
 	int64_t id;
@@ -241,7 +241,7 @@ static union cell string(struct reader *r, sqlite3_value *value)
 	return cell;
 }
 
-static int text(struct reader *r, sqlite3_value *value, union cell *cell)
+static int cell_text_id(struct reader *r, sqlite3_value *value, union cell *cell)
 {
 	int type = sqlite3_value_type(value);
 	struct nps_strings *strings = r->in->model->strings;
@@ -264,7 +264,7 @@ static int text(struct reader *r, sqlite3_value *value, union cell *cell)
 	return cell->u == NPS_NONE ? -ENOMEM : 0;
 }
 
-static int read_cell(struct reader *r, sqlite3_stmt *stmt, int i)
+static int column_read(struct reader *r, sqlite3_stmt *stmt, int i)
 {
 	const struct nps_db_column *c = r->columns[i];
 	union cell *cell = &r->cells[i];
@@ -277,15 +277,15 @@ static int read_cell(struct reader *r, sqlite3_stmt *stmt, int i)
 	case NPS_DB_STRING_NULL:
 	case NPS_DB_STRING_NO_ID:
 	case NPS_DB_STRING_OP:
-		*cell = string(r, value);
+		*cell = cell_string(r, value);
 		return 0;
 	case NPS_DB_TEXT:
-		return text(r, value, cell);
+		return cell_text_id(r, value, cell);
 	case NPS_DB_TASK:
 		cell->u = whole(value, &id) ? nps_index__get(&r->in->tasks, id) : NPS_NONE;
 		return 0;
 	default:
-		*cell = number(r, value, kind_of(r, c));
+		*cell = cell_number(r, value, column_kind(r, c));
 		return 0;
 	}
 }
@@ -321,7 +321,7 @@ static void store(void *cells, size_t row, unsigned int kind, union cell cell)
 /* --- rows --- */
 
 /* Appends the cells that were read; columns that the database does not have are unknown. */
-static int append(struct reader *r)
+static int row_append(struct reader *r)
 {
 	union cell row[NPS_DB_MAX_COLUMNS];
 	size_t at;
@@ -371,13 +371,13 @@ static const struct nps_db_column *start_column(struct nps_db_import *in, const 
 	for (int i = 0; nps_db_source__has_table(&in->source, spec->name) && i < spec->ncolumns; i++) {
 		const struct nps_db_column *c = &spec->columns[i];
 
-		if (is_readable(&r, c) && kind_of(&r, c) == NPS_COLUMN_time)
+		if (is_readable(&r, c) && column_kind(&r, c) == NPS_COLUMN_time)
 			return c;
 	}
 	return NULL;
 }
 
-static void look_for_latest(struct nps_db_import *in, const struct nps_db_table *tables)
+static void find_latest(struct nps_db_import *in, const struct nps_db_table *tables)
 {
 	for (const struct nps_db_table *spec = tables; spec->name && in->latest <= LONGEST_EVENT; spec++) {
 		const struct nps_db_column *column = start_column(in, spec);
@@ -390,11 +390,11 @@ static void look_for_latest(struct nps_db_import *in, const struct nps_db_table 
 /* Whether any table of the database counts from 1970, also one that is read later. */
 static bool others_count_from_1970(struct nps_db_import *in)
 {
-	if (!in->looked && in->latest <= LONGEST_EVENT) {
-		in->looked = true;
+	if (!in->searched && in->latest <= LONGEST_EVENT) {
+		in->searched = true;
 		for (const struct nps_db_table *const *family = nps_db_families; *family; family++)
 			if (*family != nps_db_own_tables)
-				look_for_latest(in, *family);
+				find_latest(in, *family);
 	}
 	return in->latest > LONGEST_EVENT;
 }
@@ -419,7 +419,7 @@ static bool is_no_start(struct reader *r)
 }
 
 /* 1 if the row is out of order. */
-static int read_row(struct reader *r, sqlite3_stmt *stmt)
+static int row_read(struct reader *r, sqlite3_stmt *stmt)
 {
 	uint64_t key;
 	int err = 0;
@@ -429,11 +429,11 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 		return 0;
 	}
 	for (int i = 0; !err && i < r->n; i++)
-		err = read_cell(r, stmt, i);
+		err = column_read(r, stmt, i);
 	if (err)
 		return err;
 	if (r->task >= 0 && r->cells[r->task].u == NPS_NONE) {
-		r->losses.strangers++;
+		r->losses.unknown++;
 		return 0;
 	}
 	if (r->first_time >= 0 && !r->cells[r->first_time].u && is_no_start(r)) {
@@ -457,7 +457,7 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 	nps_progress__add(r->in->model->progress, 1);
 	if (!(r->table->len & (NPS_TABLE_HOT - 1)))
 		nps_index__cool(&r->in->tasks);
-	return append(r);
+	return row_append(r);
 }
 
 /*
@@ -474,7 +474,7 @@ static int read_rows(struct reader *r, const char *sql, int64_t last, bool *dama
 	if (stmt)
 		sqlite3_bind_int64(stmt, 1, last);
 	while (stmt && !err && (rc = nps_db_source__step(&r->in->source, stmt)) == SQLITE_ROW)
-		err = read_row(r, stmt);
+		err = row_read(r, stmt);
 	sqlite3_finalize(stmt);
 	*damaged = !stmt || (!err && rc != SQLITE_DONE);
 	return rc == SQLITE_NOMEM ? -ENOMEM : err;
@@ -531,7 +531,7 @@ static void count_losses(struct reader *r, bool damaged)
 
 	nps_model__lost(model, damaged, "rest of table %s, which is damaged", name);
 	nps_model__lost(model, r->losses.timeless, "rows of table %s without a valid time", name);
-	nps_model__lost(model, r->losses.strangers, "rows of table %s whose task is missing", name);
+	nps_model__lost(model, r->losses.unknown, "rows of table %s whose task is missing", name);
 	nps_model__lost(model, r->losses.backwards, "rows of table %s that end before they begin", name);
 	nps_model__lost(model, r->losses.endless, "rows of table %s that end too late for any capture", name);
 	nps_model__lost(model, r->losses.cells, "cells of table %s with impossible values", name);

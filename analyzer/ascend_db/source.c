@@ -17,7 +17,7 @@
 #define STEPS_A_BYTE                                                                                         \
 	16 /* a row of a real file is 6 bytes at least and takes some 20 steps, 40 with sorting */
 #define LEAST_STEPS 4000000
-#define LOOK 4096 /* steps between two looks at what is left */
+#define STEPS_PER_CHECK 4096 /* steps between two looks at what is left */
 
 /* SQLite's own lock bytes: outside of every file's data. */
 #define LOCK_START 0x40000000
@@ -112,11 +112,11 @@ static int uri_of(const char *path, char *uri, size_t size)
 }
 
 /* Pages that point at each other in circles would otherwise be read for years. */
-static int look(void *arg)
+static int progress_check(void *arg)
 {
 	struct nps_db_source *source = arg;
 
-	source->left -= NPS_MIN(source->left, (uint64_t)LOOK);
+	source->left -= NPS_MIN(source->left, (uint64_t)STEPS_PER_CHECK);
 	return !source->left;
 }
 
@@ -145,7 +145,7 @@ int nps_db_source__open(struct nps_db_source *source, const char *path)
 	sqlite3_limit(source->handle, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_db_config(source->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(source->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_progress_handler(source->handle, LOOK, look, source);
+	sqlite3_progress_handler(source->handle, STEPS_PER_CHECK, progress_check, source);
 	source->left = source->budget;
 	/* Sorting goes to files when it does not fit into the cache. */
 	sqlite3_exec(source->handle,
@@ -169,7 +169,7 @@ void nps_db_source__close(struct nps_db_source *source)
 }
 
 /* Reports SQLite's error of a file that was opened; one that cannot be opened is refused elsewhere. */
-static void report(const struct nps_db_source *source)
+static void sqlite_report(const struct nps_db_source *source)
 {
 	if (source->path)
 		nps_input__unusable(AT_FDCWD, source->path, sqlite3_errmsg(source->handle));
@@ -183,7 +183,7 @@ sqlite3_stmt *nps_db_source__prepare(struct nps_db_source *source, const char *s
 	source->left = source->budget;
 	rc = sqlite3_prepare_v2(source->handle, sql, -1, &stmt, NULL);
 	if (rc && rc != SQLITE_ERROR) /* that one is a name which is not there */
-		report(source);
+		sqlite_report(source);
 	return rc ? NULL : stmt;
 }
 
@@ -192,7 +192,7 @@ int nps_db_source__step(struct nps_db_source *source, sqlite3_stmt *stmt)
 	int rc = sqlite3_step(stmt);
 
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		report(source);
+		sqlite_report(source);
 	return rc;
 }
 

@@ -133,7 +133,7 @@ static const struct nps_db_column driver_task[] = {
 	C(driver_task, "sqeType", INTEGER, NUMBER, type),
 	C(driver_task, "globalTid", INTEGER, NUMBER, gtid),
 	C(driver_task, "startNs", INTEGER, NUMBER, start),
-	C(driver_task, "durationNs", INTEGER, NUMBER, took),
+	C(driver_task, "durationNs", INTEGER, NUMBER, driver_ns),
 	C(driver_task, "submitNs", INTEGER, NUMBER, submit),
 	C(driver_task, "queuedNs", INTEGER, NUMBER, queued),
 	C(driver_task, "name", INTEGER, STRING, name),

@@ -10,7 +10,7 @@
 
 #define LONGEST_ROW (1UL << 20)
 
-static int put(struct nps_csv_reader *r, size_t *len, char byte)
+static int buffer_put(struct nps_csv_reader *r, size_t *len, char byte)
 {
 	char *more;
 
@@ -51,7 +51,7 @@ static int read_cells(struct nps_csv_reader *r, size_t *cells, bool *whole)
 			first = false;
 			continue;
 		} else if (!quoted && (c == ',' || c == '\n')) {
-			err = *whole ? put(r, &len, 0) : 0;
+			err = *whole ? buffer_put(r, &len, 0) : 0;
 			++*cells;
 			first = true;
 			if (c == '\n')
@@ -64,7 +64,7 @@ static int read_cells(struct nps_csv_reader *r, size_t *cells, bool *whole)
 		if (!c || len >= LONGEST_ROW)
 			*whole = false;
 		else
-			err = put(r, &len, (char)c);
+			err = buffer_put(r, &len, (char)c);
 	}
 	if (err || ferror(r->file))
 		return err ? err : -EIO;
@@ -72,11 +72,11 @@ static int read_cells(struct nps_csv_reader *r, size_t *cells, bool *whole)
 		return 0;
 	*whole &= !quoted;
 	++*cells;
-	err = put(r, &len, 0);
+	err = buffer_put(r, &len, 0);
 	return err ? err : 1;
 }
 
-static size_t split(char *row, size_t cells, char **at)
+static size_t row_split(char *row, size_t cells, char **at)
 {
 	for (size_t i = 0; i < cells && i < NPS_CSV_CELLS; i++) {
 		at[i] = row;
@@ -107,7 +107,7 @@ int nps_csv_reader__open(struct nps_csv_reader *r, int fd)
 	r->header = r->row;
 	r->row = NULL;
 	r->room = 0;
-	r->ntitles = split(r->header, cells, r->titles);
+	r->ntitles = row_split(r->header, cells, r->titles);
 	if (!strncmp(r->titles[0], "\xef\xbb\xbf", 3))
 		r->titles[0] += 3;
 	return 0;
@@ -136,7 +136,7 @@ int nps_csv_reader__next(struct nps_csv_reader *r)
 			continue;
 		}
 		/* Rows may end before the last column, as those of kernels without counters do. */
-		r->n = split(r->row, cells, r->cells);
+		r->n = row_split(r->row, cells, r->cells);
 		return 1;
 	}
 }

@@ -48,7 +48,7 @@ static void file_name(const struct nps_csv *csv, int64_t slice, char *name, size
 			 csv->ex->stamp);
 }
 
-static void finish(struct nps_csv *csv)
+static void slice_finish(struct nps_csv *csv)
 {
 	int err;
 
@@ -61,7 +61,7 @@ static void finish(struct nps_csv *csv)
 	csv->err = csv->err ? csv->err : err;
 }
 
-static int open_file(struct nps_csv *csv, int64_t slice)
+static int slice_open(struct nps_csv *csv, int64_t slice)
 {
 	char name[128];
 	int err;
@@ -95,13 +95,13 @@ void nps_csv__begin(struct nps_csv *csv)
 		return;
 	}
 	if (!csv->open) {
-		csv->err = open_file(csv, -1);
+		csv->err = slice_open(csv, -1);
 	} else if (csv->file.stamped) {
-		finish(csv);
+		slice_finish(csv);
 		if (!csv->err && !csv->slice)
 			csv->err = name_first_slice(csv);
 		if (!csv->err)
-			csv->err = open_file(csv, ++csv->slice);
+			csv->err = slice_open(csv, ++csv->slice);
 	}
 	csv->rows = 0;
 }
@@ -123,7 +123,7 @@ int nps_csv__close(struct nps_csv *csv)
 
 	if (!csv)
 		return -ENOMEM;
-	finish(csv);
+	slice_finish(csv);
 	err = csv->err;
 	free(csv->texts);
 	free(csv);
@@ -198,7 +198,7 @@ void nps_csv__open_quotes(struct nps_csv *csv)
 	one_char(csv, '"');
 }
 
-void nps_csv__piece(struct nps_csv *csv, const char *text)
+void nps_csv__part(struct nps_csv *csv, const char *text)
 {
 	escaped(csv, text, true);
 }

@@ -51,9 +51,9 @@ void nps_csv__begin(struct nps_csv *csv); /* the file, before a row */
 void nps_csv__flush(struct nps_csv *csv);
 
 /* The file of a table without rows, if what it holds was requested of the capture (NPS_ASKED_*). */
-static inline void nps_csv__without_rows(struct nps_csv *csv, unsigned int asked)
+static inline void nps_csv__without_rows(struct nps_csv *csv, unsigned int requested)
 {
-	if (csv->model->asked & asked)
+	if (csv->model->requested & requested)
 		nps_csv__begin(csv);
 }
 
@@ -193,11 +193,11 @@ static inline void nps_csv__text(struct nps_csv *csv, uint32_t text)
 }
 
 /*
- * A cell of many pieces: between these two, pieces are appended with nps_csv__piece(), which keeps line ends.
+ * A cell of many pieces: between these two, pieces are appended with nps_csv__part(), which keeps line ends.
  * Such a cell is always quoted.
  */
 void nps_csv__open_quotes(struct nps_csv *csv);
-void nps_csv__piece(struct nps_csv *csv, const char *text);
+void nps_csv__part(struct nps_csv *csv, const char *text);
 void nps_csv__close_quotes(struct nps_csv *csv);
 
 #endif

@@ -23,7 +23,7 @@ void nps_ext_sort__init(struct nps_ext_sort *sort, int dirfd, size_t elem)
 	sort->chunk_rows = CHUNK_BYTES / (elem + 2 * sizeof(struct nps_key));
 }
 
-static struct nps_sort_key key_at(const uint8_t *record)
+static struct nps_sort_key record_key(const uint8_t *record)
 {
 	struct nps_sort_key key;
 
@@ -43,7 +43,7 @@ static void sort_low(struct nps_ext_sort *sort, size_t first, size_t end)
 	size_t n = end - first;
 
 	for (size_t i = 0; i < n; i++)
-		order[i].key = key_at(sort->chunk + order[i].row * sort->elem).low;
+		order[i].key = record_key(sort->chunk + order[i].row * sort->elem).low;
 	if (n > FEW) {
 		nps_sort_keys(order, sort->spare, n);
 		return;
@@ -65,7 +65,7 @@ static void sort_chunk(struct nps_ext_sort *sort)
 	bool sorted = true;
 
 	for (size_t i = 0; i < sort->rows; i++) {
-		struct nps_sort_key key = key_at(sort->chunk + i * sort->elem);
+		struct nps_sort_key key = record_key(sort->chunk + i * sort->elem);
 
 		sorted = sorted && !nps_sort_key__less(key, last);
 		last = key;
@@ -84,7 +84,7 @@ static void sort_chunk(struct nps_ext_sort *sort)
 	}
 }
 
-static int write_all(struct nps_ext_sort *sort, const uint8_t *data, size_t len)
+static int run_write_bytes(struct nps_ext_sort *sort, const uint8_t *data, size_t len)
 {
 	while (len) {
 		ssize_t n = pwrite(sort->fd, data, len, sort->end);
@@ -116,7 +116,7 @@ static int new_run(struct nps_ext_sort *sort)
 }
 
 /* Writes the sorted rows to the file, gathered in the second half of the spare keys, which is free by now. */
-static int write_rows(struct nps_ext_sort *sort)
+static int run_write(struct nps_ext_sort *sort)
 {
 	uint8_t *out = (uint8_t *)sort->spare;
 	size_t room = NPS_MIN((size_t)WRITE_BYTES, sort->chunk_rows * sizeof(*sort->spare)), used = 0;
@@ -124,13 +124,13 @@ static int write_rows(struct nps_ext_sort *sort)
 
 	for (size_t i = 0; !err && i < sort->rows; i++) {
 		if (used + sort->elem > room) {
-			err = write_all(sort, out, used);
+			err = run_write_bytes(sort, out, used);
 			used = 0;
 		}
 		memcpy(out + used, row_at(sort, i), sort->elem);
 		used += sort->elem;
 	}
-	return err ? err : write_all(sort, out, used);
+	return err ? err : run_write_bytes(sort, out, used);
 }
 
 static int spill(struct nps_ext_sort *sort)
@@ -143,10 +143,10 @@ static int spill(struct nps_ext_sort *sort)
 		if (sort->fd < 0)
 			return sort->fd;
 	}
-	if (!sort->nruns || nps_sort_key__less(key_at(row_at(sort, 0)), sort->last))
+	if (!sort->nruns || nps_sort_key__less(record_key(row_at(sort, 0)), sort->last))
 		err = new_run(sort);
-	sort->last = key_at(row_at(sort, sort->rows - 1));
-	err = err ? err : write_rows(sort);
+	sort->last = record_key(row_at(sort, sort->rows - 1));
+	err = err ? err : run_write(sort);
 	if (err)
 		goto out;
 	sort->runs[sort->nruns - 1].end = sort->end;
@@ -265,7 +265,7 @@ static int begin_merge(struct nps_ext_sort *sort)
 		sort->sources[i].buffer = sort->buffers + i * sort->buffer_bytes;
 		if (refill(sort, i))
 			sort->heap[sort->nheap++] =
-				(struct nps_sort_head){ key_at(sort->sources[i].buffer), i };
+				(struct nps_sort_head){ record_key(sort->sources[i].buffer), i };
 	}
 	for (size_t i = sort->nheap / 2; i-- > 0;)
 		sift_down(sort, i);
@@ -287,14 +287,14 @@ int nps_ext_sort__finish(struct nps_ext_sort *sort)
 }
 
 /* Releases the record that was returned last, and steps to the next one of its run. */
-static void advance(struct nps_ext_sort *sort)
+static void run_advance(struct nps_ext_sort *sort)
 {
 	uint32_t run = sort->heap[0].run;
 	struct nps_sort_source *source = &sort->sources[run];
 
 	source->used += sort->elem;
 	if (source->used < source->len || refill(sort, run))
-		sort->heap[0].key = key_at(source->buffer + source->used);
+		sort->heap[0].key = record_key(source->buffer + source->used);
 	else
 		sort->heap[0] = sort->heap[--sort->nheap];
 	if (sort->nheap > 1)
@@ -310,7 +310,7 @@ const void *nps_ext_sort__next(struct nps_ext_sort *sort)
 	if (!sort->merging)
 		return sort->next < sort->rows ? row_at(sort, sort->next++) : NULL;
 	if (sort->started && sort->nheap)
-		advance(sort);
+		run_advance(sort);
 	sort->started = true;
 	if (sort->err || !sort->nheap)
 		return NULL;

@@ -26,11 +26,11 @@ static struct {
 	bool counted[NAMED]; /* of this input */
 	size_t n, searched; /* searched: of these, those of the search for inputs */
 	uint64_t count; /* since the last look */
-	bool told_more, begun;
+	bool reported_more, begun;
 } unreadable = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The path of FD, "" if it is not known. */
-static void path_of(int fd, char *path, size_t size)
+static void fd_path(int fd, char *path, size_t size)
 {
 	char link[64];
 	ssize_t len;
@@ -40,7 +40,7 @@ static void path_of(int fd, char *path, size_t size)
 	path[len < 0 ? 0 : len] = 0;
 }
 
-static void report(const char *path, const char *why)
+static void input_report(const char *path, const char *why)
 {
 	uint64_t hash = nps_hash_bytes(path, strlen(path));
 	bool name, more;
@@ -50,10 +50,10 @@ static void report(const char *path, const char *why)
 	while (i < unreadable.n && unreadable.names[i] != hash)
 		i++;
 	name = i == unreadable.n && i < NAMED;
-	more = i == NAMED && !unreadable.told_more;
+	more = i == NAMED && !unreadable.reported_more;
 	if (name)
 		unreadable.names[unreadable.n++] = hash;
-	unreadable.told_more |= more;
+	unreadable.reported_more |= more;
 	unreadable.count += i == NAMED || !unreadable.counted[i];
 	if (i < NAMED)
 		unreadable.counted[i] = true;
@@ -70,12 +70,12 @@ void nps_input__unusable(int dirfd, const char *name, const char *why)
 	char path[2 * PATH_MAX] = "";
 
 	if (dirfd >= 0 && name[0] != '/')
-		path_of(dirfd, path, PATH_MAX);
+		fd_path(dirfd, path, PATH_MAX);
 	if (*path && strcmp(name, ".") != 0)
 		strcat(path, "/");
 	if (!*path || strcmp(name, ".") != 0)
 		strncat(path, name, PATH_MAX - 2);
-	report(path, why);
+	input_report(path, why);
 }
 
 void nps_input__unreadable(int dirfd, const char *name, int err)
@@ -87,8 +87,8 @@ void nps_input__unreadable_fd(int fd, int err)
 {
 	char path[PATH_MAX];
 
-	path_of(fd, path, sizeof(path));
-	report(path, strerror(-err));
+	fd_path(fd, path, sizeof(path));
+	input_report(path, strerror(-err));
 }
 
 void nps_input__begin(void)
@@ -98,12 +98,12 @@ void nps_input__begin(void)
 		unreadable.searched = unreadable.n;
 	unreadable.begun = true;
 	unreadable.n = unreadable.searched;
-	unreadable.told_more = false;
+	unreadable.reported_more = false;
 	memset(unreadable.counted, 0, sizeof(unreadable.counted));
 	pthread_mutex_unlock(&unreadable.lock);
 }
 
-uint64_t nps_input__take_unreadable(void)
+uint64_t nps_input__drain_unreadable(void)
 {
 	uint64_t count;
 
@@ -124,7 +124,7 @@ static int reason(int dirfd, const char *name, int err)
 	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : -ENOENT; /* a link to nothing */
 }
 
-static int failed(int dirfd, const char *name, int err)
+static int open_failed(int dirfd, const char *name, int err)
 {
 	int why = reason(dirfd, name, err);
 
@@ -145,19 +145,19 @@ int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 
 	st = st ? st : &own;
 	if (fstatat(dirfd, name, st, 0))
-		return failed(dirfd, name, -errno);
+		return open_failed(dirfd, name, -errno);
 	if (!S_ISREG(st->st_mode))
-		return failed(dirfd, name, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL);
+		return open_failed(dirfd, name, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL);
 	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return failed(dirfd, name, -errno);
+		return open_failed(dirfd, name, -errno);
 	err = fstat(fd, st) ? -errno : S_ISREG(st->st_mode) ? 0 : -EINVAL;
 	/* Files of /proc are regular and have no size; what cannot be read of one is not empty. */
 	if (!err && !st->st_size && pread(fd, &byte, 1, 0) < 0)
 		err = -errno;
 	if (err) {
 		close(fd);
-		return failed(dirfd, name, err);
+		return open_failed(dirfd, name, err);
 	}
 	return fd;
 }
@@ -228,7 +228,7 @@ int nps_input_dir__open(int dirfd, const char *name)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? failed(dirfd, name, -errno) : fd;
+	return fd < 0 ? open_failed(dirfd, name, -errno) : fd;
 }
 
 DIR *nps_input_dir__list(int dirfd)

@@ -64,6 +64,6 @@ void nps_input__unreadable_fd(int fd, int err);
 void nps_input__begin(void);
 
 /* How many were counted since the last call. */
-uint64_t nps_input__take_unreadable(void);
+uint64_t nps_input__drain_unreadable(void);
 
 #endif

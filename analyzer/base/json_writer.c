@@ -51,7 +51,7 @@ int nps_writer__open_gzip(struct nps_writer *w, int dirfd, const char *name)
 	return -ENOMEM;
 }
 
-static void write_all(struct nps_writer *w, const char *bytes, size_t len)
+static void writer_write_bytes(struct nps_writer *w, const char *bytes, size_t len)
 {
 	size_t done = 0;
 
@@ -76,16 +76,16 @@ static void pack(struct nps_writer *w, int how)
 		w->zip->avail_out = sizeof(packed);
 		if (deflate(w->zip, how) == Z_STREAM_ERROR && !w->err)
 			w->err = -EIO;
-		write_all(w, packed, sizeof(packed) - w->zip->avail_out);
+		writer_write_bytes(w, packed, sizeof(packed) - w->zip->avail_out);
 	} while (!w->err && !w->zip->avail_out);
 }
 
-static void flush(struct nps_writer *w)
+static void writer_flush(struct nps_writer *w)
 {
 	if (w->zip)
 		pack(w, Z_NO_FLUSH);
 	else
-		write_all(w, w->buf, w->len);
+		writer_write_bytes(w, w->buf, w->len);
 	w->flushed += w->len;
 	w->len = 0;
 }
@@ -98,7 +98,7 @@ int nps_writer__close(struct nps_writer *w)
 		free(w->zip);
 		w->zip = NULL;
 	} else {
-		write_all(w, w->buf, w->len);
+		writer_write_bytes(w, w->buf, w->len);
 	}
 	if (close(w->fd) && !w->err)
 		w->err = -errno;
@@ -117,7 +117,7 @@ void nps_writer__spill(struct nps_writer *w, const char *bytes, size_t len)
 		bytes += part;
 		len -= part;
 		if (w->len == w->size)
-			flush(w);
+			writer_flush(w);
 	}
 }
 
@@ -125,7 +125,7 @@ void nps_writer__spill(struct nps_writer *w, const char *bytes, size_t len)
 static inline char *room(struct nps_writer *w, size_t len)
 {
 	if (len > w->size - w->len)
-		flush(w);
+		writer_flush(w);
 	return w->buf + w->len;
 }
 
@@ -146,7 +146,7 @@ void nps_writer__i64(struct nps_writer *w, int64_t value)
 }
 
 /* Whether it has six decimals after it was written. */
-static bool put_fixed(struct nps_writer *w, double value)
+static bool writer_put_fixed(struct nps_writer *w, double value)
 {
 	char text[32];
 	uint64_t micro;
@@ -174,12 +174,12 @@ static bool put_fixed(struct nps_writer *w, double value)
 
 void nps_writer__fixed(struct nps_writer *w, double value)
 {
-	put_fixed(w, value);
+	writer_put_fixed(w, value);
 }
 
 void nps_writer__number(struct nps_writer *w, double value)
 {
-	if (!put_fixed(w, value))
+	if (!writer_put_fixed(w, value))
 		return;
 	for (int zeros = 0; zeros < 5 && w->buf[w->len - 1] == '0'; zeros++)
 		w->len--;

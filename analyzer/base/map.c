@@ -29,7 +29,7 @@ uint64_t nps_map__seed(void)
 	return seed;
 }
 
-static struct nps_map_slot *find(const struct nps_map *map, uint64_t key)
+static struct nps_map_slot *map_find_slot(const struct nps_map *map, uint64_t key)
 {
 	size_t i = nps_hash2(key ^ seed, 0x51) & (map->size - 1);
 
@@ -44,11 +44,11 @@ uint32_t nps_map__get(const struct nps_map *map, uint64_t key)
 
 	if (!map->size)
 		return NPS_NONE;
-	slot = find(map, key);
+	slot = map_find_slot(map, key);
 	return slot->used ? slot->value : NPS_NONE;
 }
 
-static int grow(struct nps_map *map)
+static int map_grow(struct nps_map *map)
 {
 	struct nps_map bigger = { .size = map->size ? map->size * 2 : 64, .len = map->len };
 
@@ -57,7 +57,7 @@ static int grow(struct nps_map *map)
 		return nps_memory__fail(-ENOMEM);
 	for (size_t i = 0; i < map->size; i++)
 		if (map->slots[i].used)
-			*find(&bigger, map->slots[i].key) = map->slots[i];
+			*map_find_slot(&bigger, map->slots[i].key) = map->slots[i];
 	free(map->slots);
 	*map = bigger;
 	return 0;
@@ -68,12 +68,12 @@ int nps_map__put(struct nps_map *map, uint64_t key, uint32_t value)
 	struct nps_map_slot *slot;
 
 	if (map->len * 3 >= map->size * 2) {
-		int err = grow(map);
+		int err = map_grow(map);
 
 		if (err)
 			return err;
 	}
-	slot = find(map, key);
+	slot = map_find_slot(map, key);
 	if (!slot->used) {
 		slot->used = 1;
 		slot->key = key;
@@ -96,7 +96,7 @@ void nps_map__free(struct nps_map *map)
 	*map = (struct nps_map){ 0 };
 }
 
-static uint64_t field(const struct nps_key *key, bool group)
+static uint64_t key_field(const struct nps_key *key, bool group)
 {
 	return group ? key->group : key->key;
 }
@@ -108,16 +108,16 @@ static void radix(struct nps_key *keys, struct nps_key *tmp, size_t n, bool grou
 
 	if (n < 2)
 		return;
-	first = field(&keys[0], group);
+	first = key_field(&keys[0], group);
 	for (size_t i = 1; i < n; i++)
-		differ |= field(&keys[i], group) ^ first;
+		differ |= key_field(&keys[i], group) ^ first;
 	for (unsigned int shift = 0; shift < 64; shift += 8) {
 		size_t at[256] = { 0 }, sum = 0;
 
 		if (!(differ >> shift & 0xff))
 			continue;
 		for (size_t i = 0; i < n; i++)
-			at[field(&from[i], group) >> shift & 0xff]++;
+			at[key_field(&from[i], group) >> shift & 0xff]++;
 		for (size_t b = 0; b < 256; b++) {
 			size_t count = at[b];
 
@@ -125,7 +125,7 @@ static void radix(struct nps_key *keys, struct nps_key *tmp, size_t n, bool grou
 			sum += count;
 		}
 		for (size_t i = 0; i < n; i++)
-			to[at[field(&from[i], group) >> shift & 0xff]++] = from[i];
+			to[at[key_field(&from[i], group) >> shift & 0xff]++] = from[i];
 		swap = from;
 		from = to;
 		to = swap;

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct job {
+struct child {
 	pid_t pid; /* 0: not running */
 	FILE *file; /* what it hands over */
-	FILE *said; /* its lines for stderr; NULL: it prints them itself */
+	FILE *output; /* its lines for stderr; NULL: it prints them itself */
 	int err;
 };
 
@@ -40,7 +40,7 @@ static FILE *hand_over(int tmpfd)
 }
 
 /* For a job's messages; in memory, as one of them may be that the disk is full. */
-static FILE *said_file(void)
+static FILE *output_file(void)
 {
 	int fd = memfd_create("npuscope-messages", MFD_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
@@ -51,13 +51,13 @@ static FILE *said_file(void)
 }
 
 /* The exit status carries an errno; those above 255 do not exist on Linux. */
-static void child(nps_job_fn fn, void *ctx, size_t i, FILE *file, FILE *said)
+static void child_run(nps_job_fn fn, void *ctx, size_t i, FILE *file, FILE *output)
 {
 	int err;
 
-	if (said) {
-		setbuf(said, NULL); /* its lines are printed even if it is killed */
-		nps_msg_into(said);
+	if (output) {
+		setbuf(output, NULL); /* its lines are printed even if it is killed */
+		nps_msg_into(output);
 	}
 	err = fn(ctx, i, file);
 	if (!err && fflush(file))
@@ -66,13 +66,13 @@ static void child(nps_job_fn fn, void *ctx, size_t i, FILE *file, FILE *said)
 	_exit(-err & 0xff);
 }
 
-static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd)
+static void child_start(struct child *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd)
 {
 	pid_t parent = getpid();
 
 	fflush(NULL); /* or both would write what is buffered */
 	job->file = hand_over(tmpfd);
-	job->said = job->file ? said_file() : NULL;
+	job->output = job->file ? output_file() : NULL;
 	job->pid = job->file ? fork() : -1;
 	if (job->pid < 0) {
 		job->err = -errno;
@@ -82,12 +82,12 @@ static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() != parent)
 			_exit(1);
-		child(fn, ctx, i, job->file, job->said);
+		child_run(fn, ctx, i, job->file, job->output);
 	}
 }
 
 /* Only for this one: the caller's process may have children of its own, which are not ours to reap. */
-static void reap(struct job *job)
+static void reap(struct child *job)
 {
 	int status;
 	pid_t pid;
@@ -100,8 +100,8 @@ static void reap(struct job *job)
 		pid = waitpid(job->pid, &status, 0);
 	while (pid < 0 && errno == EINTR);
 	job->pid = 0;
-	if (job->said)
-		nps_msg_pass_on(job->said);
+	if (job->output)
+		nps_msg_pass_on(job->output);
 	job->err = pid > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 	if (pid > 0 && WIFSIGNALED(status))
 		nps_msg_failure("a process that worked on a part was killed: %s: is there enough memory?",
@@ -109,13 +109,13 @@ static void reap(struct job *job)
 }
 
 /* Passes the output of job I on and closes it: the files of all jobs at once may exceed a process's limit. */
-static int finish(struct job *job, size_t i, nps_job_done_fn done, void *ctx)
+static int child_finish(struct child *job, size_t i, nps_job_done_fn done, void *ctx)
 {
 	int err;
 
-	if (job->said)
-		fclose(job->said);
-	job->said = NULL;
+	if (job->output)
+		fclose(job->output);
+	job->output = NULL;
 	if (job->file)
 		rewind(job->file);
 	err = done(ctx, i, job->err, job->file);
@@ -127,7 +127,7 @@ static int finish(struct job *job, size_t i, nps_job_done_fn done, void *ctx)
 
 int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, void *ctx, int tmpfd)
 {
-	struct job *jobs = calloc(n + 1, sizeof(*jobs));
+	struct child *jobs = calloc(n + 1, sizeof(*jobs));
 	bool forks = max > 1 && n > 1;
 	size_t started = 0;
 	int err = 0;
@@ -135,11 +135,11 @@ int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, voi
 	if (!jobs)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		struct job *job = &jobs[i];
+		struct child *job = &jobs[i];
 		int one;
 
 		for (; forks && started < n && started - i < max; started++)
-			start(&jobs[started], fn, ctx, started, tmpfd);
+			child_start(&jobs[started], fn, ctx, started, tmpfd);
 		if (forks) {
 			reap(job);
 		} else {
@@ -151,7 +151,7 @@ int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, voi
 					"directory?",
 					strerror(-job->err));
 		}
-		one = finish(job, i, done, ctx);
+		one = child_finish(job, i, done, ctx);
 		err = err ? err : one;
 	}
 	free(jobs);

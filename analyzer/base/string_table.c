@@ -30,7 +30,7 @@ const char *nps_strings__get(const struct nps_strings *strings, uint32_t id)
 	return (const char *)strings->text.data + NPS_AT(&strings->at, uint64_t, id);
 }
 
-static uint32_t append(struct nps_strings *strings, const char *text, size_t len)
+static uint32_t strings_append(struct nps_strings *strings, const char *text, size_t len)
 {
 	size_t start = strings->text.len;
 	uint64_t *at;
@@ -46,7 +46,7 @@ static uint32_t append(struct nps_strings *strings, const char *text, size_t len
 }
 
 /* The slot that has TEXT, or the free one where it belongs. */
-static struct slot *find(const struct nps_strings *strings, uint32_t hash, const char *text)
+static struct slot *strings_find_slot(const struct nps_strings *strings, uint32_t hash, const char *text)
 {
 	struct slot *slots = strings->slots.data;
 	size_t mask = strings->slots.len - 1, i = hash & mask;
@@ -58,7 +58,7 @@ static struct slot *find(const struct nps_strings *strings, uint32_t hash, const
 }
 
 /* Doubles the slots. Their hashes are enough, the texts are not read. */
-static int grow(struct nps_strings *strings)
+static int strings_grow(struct nps_strings *strings)
 {
 	const struct slot *slots = strings->slots.data;
 	struct nps_vec bigger;
@@ -91,13 +91,13 @@ static int grow(struct nps_strings *strings)
 	return 0;
 }
 
-static struct slot *look_up(struct nps_strings *strings, uint32_t hash, const char *text)
+static struct slot *strings_lookup(struct nps_strings *strings, uint32_t hash, const char *text)
 {
-	if (strings->used * 3 >= strings->slots.len * 2 && grow(strings))
+	if (strings->used * 3 >= strings->slots.len * 2 && strings_grow(strings))
 		return NULL;
 	if (!(++strings->lookups % LOOKUPS))
 		nps_strings__cool(strings);
-	return find(strings, hash, text);
+	return strings_find_slot(strings, hash, text);
 }
 
 uint32_t nps_strings__add(struct nps_strings *strings, const char *text, size_t len)
@@ -108,12 +108,12 @@ uint32_t nps_strings__add(struct nps_strings *strings, const char *text, size_t 
 
 	len = nps_utf8_clean(clean, text, NPS_MIN(len, (size_t)LONGEST));
 	hash = nps_hash_bytes(clean, len);
-	slot = look_up(strings, hash, clean);
+	slot = strings_lookup(strings, hash, clean);
 	if (!slot)
 		return NPS_NONE;
 	if (slot->text)
 		return slot->text - 1;
-	id = append(strings, clean, len);
+	id = strings_append(strings, clean, len);
 	if (id == NPS_NONE)
 		return NPS_NONE;
 	*slot = (struct slot){ hash, id + 1 };
@@ -142,7 +142,7 @@ uint32_t nps_strings__append_new(struct nps_strings *strings, const char *text, 
 	if (len > LONGEST)
 		return strings->at.len - 1;
 	hash = nps_hash_bytes(to, len);
-	slot = look_up(strings, hash, to);
+	slot = strings_lookup(strings, hash, to);
 	if (!slot)
 		return NPS_NONE;
 	if (!slot->text) {

@@ -31,7 +31,7 @@ static uint64_t input_hash; /* of the path of what is analysed */
 
 /* --- removing, also by a process that has no memory left ------------------------------------------ */
 
-struct entry { /* struct linux_dirent64 */
+struct unfinished_dir { /* struct linux_dirent64 */
 	uint64_t ino;
 	int64_t off;
 	unsigned short len;
@@ -56,12 +56,12 @@ static void remove_at(int parent, const char *name, int depth)
 
 static void remove_entries(int fd, int depth)
 {
-	_Alignas(struct entry) char buf[2048];
+	_Alignas(struct unfinished_dir) char buf[2048];
 	long len;
 
 	while ((len = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
 		for (long at = 0; at < len;) {
-			const struct entry *entry = (const struct entry *)(buf + at);
+			const struct unfinished_dir *entry = (const struct unfinished_dir *)(buf + at);
 
 			at += entry->len;
 			if (!strcmp(entry->name, ".") || !strcmp(entry->name, ".."))
@@ -185,7 +185,7 @@ static void remove_all(int output)
 /* --- notes ---------------------------------------------------------------------------------------- */
 
 /* NAME in PARENT, which is closed: made if need be. */
-static int enter(int parent, const char *name)
+static int directory_enter(int parent, const char *name)
 {
 	int fd = -1;
 
@@ -217,9 +217,9 @@ static int open_notes(void)
 		fd = own(open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	} else {
 		fd = home && *home == '/' ? own(open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : -1;
-		fd = enter(enter(fd, ".local"), "state");
+		fd = directory_enter(directory_enter(fd, ".local"), "state");
 	}
-	return own(enter(own(enter(fd, "npuscope")), "unfinished"));
+	return own(directory_enter(own(directory_enter(fd, "npuscope")), "unfinished"));
 }
 
 /* Is the file NAME in DIRFD so old that the directory it is about will not come back? */

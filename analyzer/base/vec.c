@@ -50,7 +50,7 @@ static size_t grown(size_t have, size_t need)
 }
 
 /* Moves the rows into a file of BYTES bytes. */
-static int to_file(struct nps_vec *vec, size_t bytes)
+static int vec_map_file(struct nps_vec *vec, size_t bytes)
 {
 	int fd = nps_temp_file(vec->dirfd), err;
 	void *map;
@@ -105,7 +105,7 @@ static int reserve(struct nps_vec *vec, size_t len)
 	if (bytes <= SMALL)
 		return in_memory(vec, bytes);
 	if (vec->fd < 0)
-		return to_file(vec, bytes);
+		return vec_map_file(vec, bytes);
 	err = posix_fallocate(vec->fd, vec->bytes, bytes - vec->bytes);
 	if (err)
 		return -err;

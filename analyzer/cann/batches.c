@@ -8,7 +8,7 @@
 #define DESTROYED 65535 /* number of a flip that ends a stream */
 #define TOP_IDS 0xFF00 /* ids that a batch ends with */
 
-struct stream {
+struct batch_stream {
 	uint32_t batch, destroyed;
 	uint32_t rows[RECENT];
 	uint16_t ids[RECENT];
@@ -19,7 +19,7 @@ void nps_batches__init(struct nps_batches *batches, int dirfd, uint32_t *(*batch
 		       void *arg)
 {
 	*batches = (struct nps_batches){ .batch_of = batch_of, .arg = arg };
-	nps_vec__init(&batches->streams, dirfd, sizeof(struct stream));
+	nps_vec__init(&batches->streams, dirfd, sizeof(struct batch_stream));
 }
 
 void nps_batches__free(struct nps_batches *batches)
@@ -29,7 +29,8 @@ void nps_batches__free(struct nps_batches *batches)
 }
 
 /* NULL in *STREAM: there are too many to keep count. */
-static int find(struct nps_batches *batches, uint32_t device, uint32_t number, struct stream **stream)
+static int stream_find(struct nps_batches *batches, uint32_t device, uint32_t number,
+		       struct batch_stream **stream)
 {
 	uint64_t key = (uint64_t)device << 32 | number;
 	uint32_t i = nps_map__get(&batches->stream_of, key);
@@ -42,15 +43,15 @@ static int find(struct nps_batches *batches, uint32_t device, uint32_t number, s
 		if (!nps_vec__push(&batches->streams) || nps_map__put(&batches->stream_of, key, i))
 			return -ENOMEM;
 	}
-	*stream = &NPS_AT(&batches->streams, struct stream, i);
+	*stream = &NPS_AT(&batches->streams, struct batch_stream, i);
 	return 0;
 }
 
 int nps_batches__task(struct nps_batches *batches, uint32_t device, uint32_t stream, uint16_t id,
 		      uint32_t row)
 {
-	struct stream *to;
-	int err = find(batches, device, stream, &to);
+	struct batch_stream *to;
+	int err = stream_find(batches, device, stream, &to);
 
 	if (err || !to)
 		return err;
@@ -67,8 +68,8 @@ int nps_batches__task(struct nps_batches *batches, uint32_t device, uint32_t str
 int nps_batches__flip(struct nps_batches *batches, uint32_t device, uint32_t stream, uint32_t number,
 		      uint32_t first)
 {
-	struct stream *of;
-	int err = find(batches, device, stream, &of);
+	struct batch_stream *of;
+	int err = stream_find(batches, device, stream, &of);
 	uint32_t old;
 
 	if (err || !of)

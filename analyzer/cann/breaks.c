@@ -11,7 +11,7 @@
 #define MOST_BYTES (16UL << 20) /* of the file */
 #define MOST_LOST (1ULL << 50) /* bytes, of one line: more is nonsense */
 
-static int add(struct nps_breaks *breaks, uint64_t offset)
+static int break_add(struct nps_breaks *breaks, uint64_t offset)
 {
 	if (!(breaks->n & (breaks->n - 1))) {
 		uint64_t *more = realloc(breaks->offsets, (breaks->n ? 2 * breaks->n : 1) * sizeof(*more));
@@ -55,7 +55,7 @@ int nps_breaks__read(struct nps_breaks *breaks, int dirfd, const char *base)
 		    lost < MOST_LOST) {
 			breaks->lost = nps_add_sat(breaks->lost, lost);
 			last = offset;
-			err = add(breaks, offset);
+			err = break_add(breaks, offset);
 		}
 		line = end ? end + 1 : NULL;
 	}

@@ -129,7 +129,7 @@ struct nps_log_counts {
 	uint64_t half_blocks; /* starts or ends of blocks without the other */
 };
 
-struct nps_capture {
+struct nps_cann_capture {
 	struct nps_model *model;
 	int err; /* the first one: allocation or disk */
 	struct nps_cann_dir host; /* host.fd < 0: there is none */
@@ -180,23 +180,24 @@ struct nps_step_mark {
 };
 
 /* An empty capture that fills MODEL, and its end. */
-void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *model);
-void nps_cann_capture__free(struct nps_capture *capture);
+void nps_cann_capture__init(struct nps_cann_capture *capture, struct nps_model *model);
+void nps_cann_capture__free(struct nps_cann_capture *capture);
 
 /* Room for a row of one of the files above; NULL, with capture->err, without memory or disk. */
-void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec);
+void *nps_cann_capture__push(struct nps_cann_capture *capture, struct nps_vec *vec);
 
 /* Room in a sorter; NULL, with capture->err, without memory or disk. */
-void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort);
+void *nps_cann_capture__sort(struct nps_cann_capture *capture, struct nps_ext_sort *sort);
 
 /* The collective in ROW. */
-static inline struct nps_collective *nps_capture__collective(const struct nps_capture *capture, size_t row)
+static inline struct nps_collective *nps_capture__collective(const struct nps_cann_capture *capture,
+							     size_t row)
 {
 	return &NPS_AT(&capture->collectives, struct nps_host_collective, row).run;
 }
 
 /* Releases the memory of rows of VEC on every 65536th call with the same *STEPS. */
-static inline void nps_capture__step(const struct nps_vec *vec, uint32_t *steps)
+static inline void nps_cann_capture__step(const struct nps_vec *vec, uint32_t *steps)
 {
 	if (!(++*steps & 0xffff))
 		nps_vec__cool(vec);
@@ -206,27 +207,27 @@ static inline void nps_capture__step(const struct nps_vec *vec, uint32_t *steps)
 
 /* host_records.c: everything the host recorded goes to EVENTS in order of time; see host_records.h. */
 /* host_tree.c: calls become api rows, launches and host tasks. */
-int nps_capture__host(struct nps_capture *capture);
+int nps_cann_capture__host(struct nps_cann_capture *capture);
 
 /* device_log.c: logs of all devices become runs with their counters, and marks. */
-int nps_capture__devices(struct nps_capture *capture);
+int nps_cann_capture__devices(struct nps_cann_capture *capture);
 
 /* aicore.c: the counters of chips before Stars. */
-int nps_capture__aicore(struct nps_capture *capture);
+int nps_cann_capture__aicore(struct nps_cann_capture *capture);
 
 /* join.c: finds the host task of each run. */
-int nps_capture__join(struct nps_capture *capture);
+int nps_cann_capture__join(struct nps_cann_capture *capture);
 
 /* fill.c: the model's tasks, kernels, copies, counters, parts of collectives. */
-int nps_capture__fill(struct nps_capture *capture);
+int nps_cann_capture__fill(struct nps_cann_capture *capture);
 
 /* mstx.c: ranges and marks, with the devices' times of them. */
-int nps_capture__mstx(struct nps_capture *capture);
+int nps_cann_capture__mstx(struct nps_cann_capture *capture);
 
 /* steps.c: iterations and their parts, as the devices traced them. */
-int nps_capture__steps(struct nps_capture *capture);
+int nps_cann_capture__steps(struct nps_cann_capture *capture);
 
 /* How far off the devices' clocks can be while the model lasts: rows of the model's table `clock`. */
-void nps_capture__trust(struct nps_capture *capture);
+void nps_cann_capture__trust(struct nps_cann_capture *capture);
 
 #endif

@@ -8,19 +8,19 @@
 #define INVALID 65535
 
 /* What one stream has run of a call. */
-struct lane {
+struct comm_lane {
 	uint64_t start; /* of the latest task */
 	uint32_t launch; /* row of the latest launch */
 	uint32_t run;
 };
 
-static struct nps_host_collective *call_at(const struct nps_collectives *c, size_t i)
+static struct nps_host_collective *open_collective_at(const struct nps_collectives *c, size_t i)
 {
 	return &NPS_AT(&c->capture->collectives, struct nps_host_collective, i);
 }
 
 /* Counts a row; nearly all come in order of time, so at times the rows before it are released from memory. */
-static void step(struct nps_collectives *c)
+static void rows_step(struct nps_collectives *c)
 {
 	if (++c->steps & (NPS_TABLE_HOT - 1))
 		return;
@@ -32,7 +32,7 @@ static void step(struct nps_collectives *c)
 /* A group without a name is its hash. */
 static void name_group(struct nps_collectives *c, struct nps_collective *call)
 {
-	struct nps_capture *capture = c->capture;
+	struct nps_cann_capture *capture = c->capture;
 
 	call->numbered_with = nps_hash2(call->hash, call->device);
 	if (call->hash)
@@ -42,13 +42,13 @@ static void name_group(struct nps_collectives *c, struct nps_collective *call)
 			nps_model__text(capture->model, nps_dictionary__name(&capture->names, call->hash)));
 }
 
-int nps_collectives__begin(struct nps_collectives *c, struct nps_capture *capture)
+int nps_collectives__begin(struct nps_collectives *c, struct nps_cann_capture *capture)
 {
 	c->capture = capture;
-	nps_vec__init(&c->lanes, capture->model->tmpfd, sizeof(struct lane));
+	nps_vec__init(&c->lanes, capture->model->tmpfd, sizeof(struct comm_lane));
 	for (size_t i = 0; i < capture->collectives.len; i++) {
-		name_group(c, &call_at(c, i)->run);
-		step(c);
+		name_group(c, &open_collective_at(c, i)->run);
+		rows_step(c);
 	}
 	return nps_collectives__number(&capture->collectives, NULL);
 }
@@ -71,9 +71,9 @@ static int begins_run(struct nps_collectives *c, const struct nps_host_task *hos
 {
 	const struct nps_launch *launch = &NPS_AT(&c->capture->launches, struct nps_launch, host->launch);
 	uint64_t key = (uint64_t)part->op << 32 | launch->stream;
-	uint32_t run = nps_capture__collective(c->capture, call_at(c, part->op)->latest)->run, i;
+	uint32_t run = nps_capture__collective(c->capture, open_collective_at(c, part->op)->latest)->run, i;
 	bool begins = part->runs == run + 1;
-	struct lane *lane;
+	struct comm_lane *lane;
 
 	if (launch->model == NPS_NO_ID)
 		return begins;
@@ -83,26 +83,26 @@ static int begins_run(struct nps_collectives *c, const struct nps_host_task *hos
 		if (!lane || nps_map__put(&c->lane_of, key, c->lanes.len - 1))
 			return -ENOMEM;
 	} else {
-		lane = &NPS_AT(&c->lanes, struct lane, i);
+		lane = &NPS_AT(&c->lanes, struct comm_lane, i);
 		begins = begins || (lane->run == run && host->launch < lane->launch && start > lane->start);
 	}
-	*lane = (struct lane){ start, host->launch, run + begins };
+	*lane = (struct comm_lane){ start, host->launch, run + begins };
 	return begins;
 }
 
 /* Begins the next run of CALL. 0 or negative errno. */
-static int next_run(struct nps_collectives *c, uint32_t call)
+static int collective_next_run(struct nps_collectives *c, uint32_t call)
 {
 	struct nps_host_collective *next = nps_vec__push(&c->capture->collectives);
 
 	if (!next)
 		return -ENOMEM;
-	next->run = *nps_capture__collective(c->capture, call_at(c, call)->latest);
+	next->run = *nps_capture__collective(c->capture, open_collective_at(c, call)->latest);
 	next->run.run++;
 	next->run.start = next->run.end = 0;
 	next->run.measured = 0;
 	next->run.master = false;
-	call_at(c, call)->latest = c->capture->collectives.len - 1;
+	open_collective_at(c, call)->latest = c->capture->collectives.len - 1;
 	return 0;
 }
 
@@ -123,10 +123,10 @@ static int assign(struct nps_collectives *c, uint32_t task, const struct nps_hos
 	int err = begins_run(c, host, part, start);
 
 	if (err > 0)
-		err = next_run(c, part->op);
+		err = collective_next_run(c, part->op);
 	if (err)
 		return err;
-	*run = call_at(c, part->op)->latest;
+	*run = open_collective_at(c, part->op)->latest;
 	latest = nps_capture__collective(c->capture, *run);
 	part->runs = latest->run + 1;
 	nps_collective__add_time(latest, start, end, true, part->master);
@@ -135,7 +135,7 @@ static int assign(struct nps_collectives *c, uint32_t task, const struct nps_hos
 
 int nps_collectives__part(struct nps_collectives *c, uint32_t task, const struct nps_host_task *host)
 {
-	struct nps_capture *capture = c->capture;
+	struct nps_cann_capture *capture = c->capture;
 	struct nps_model *m = capture->model;
 	struct nps_part_info *part = &NPS_AT(&capture->parts, struct nps_part_info, host->part);
 	uint64_t start = m->task.start[task], end = m->task.end[task];
@@ -159,7 +159,7 @@ int nps_collectives__part(struct nps_collectives *c, uint32_t task, const struct
 		row.bandwidth = end > start ? part->bytes * 1e9 / (end - start) : NPS_NAN;
 		row.estimate = part->estimate;
 	}
-	step(c);
+	rows_step(c);
 	return nps_comm_task_table__add(&m->comm_task, &row);
 }
 

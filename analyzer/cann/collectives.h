@@ -9,14 +9,14 @@
 #include "cann/capture.h"
 
 struct nps_collectives {
-	struct nps_capture *capture;
+	struct nps_cann_capture *capture;
 	struct nps_vec lanes; /* struct lane: the tasks of a graph's call on one stream */
 	struct nps_map lane_of; /* call << 32 | stream -> row */
 	uint32_t steps;
 };
 
 /* Numbers the calls of CAPTURE, which stays in use. 0 or negative errno; free in either case. */
-int nps_collectives__begin(struct nps_collectives *collectives, struct nps_capture *capture);
+int nps_collectives__begin(struct nps_collectives *collectives, struct nps_cann_capture *capture);
 void nps_collectives__free(struct nps_collectives *collectives);
 
 /* Row TASK of `task` is a run of HOST, part of a collective. Runs come by start. 0 or negative errno. */

@@ -106,7 +106,7 @@ size_t nps_cann_events(const char *text, uint32_t *events, size_t most)
 }
 
 /* A decimal number, as a number or a text. */
-static bool number_of(const cJSON *json, const char *key, uint64_t *value)
+static bool json_u64(const cJSON *json, const char *key, uint64_t *value)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
 	char *end;
@@ -151,7 +151,7 @@ static uint64_t hertz_of(const cJSON *json, const char *key)
 	return hz <= NPS_CANN_HZ_MAX ? hz : 0;
 }
 
-static double mhz_of(const cJSON *json, const char *key)
+static double json_mhz(const cJSON *json, const char *key)
 {
 	return hertz_of(json, key) / 1e6;
 }
@@ -160,10 +160,10 @@ static uint32_t small_of(const cJSON *json, const char *key)
 {
 	uint64_t value;
 
-	return number_of(json, key, &value) && value < 65536 ? value : 0;
+	return json_u64(json, key, &value) && value < 65536 ? value : 0;
 }
 
-static void copy_text(char *to, size_t size, const cJSON *json, const char *key)
+static void json_copy_text(char *to, size_t size, const cJSON *json, const char *key)
 {
 	snprintf(to, size, "%s", nps_cann_text(json, key));
 }
@@ -179,7 +179,7 @@ static uint32_t chip_of(const struct nps_cann_dir *dir, const cJSON *json)
 {
 	uint64_t number;
 
-	if (!number_of(json, "platform_version", &number))
+	if (!json_u64(json, "platform_version", &number))
 		return NPS_CHIP_910B;
 	if (nps_chip_known(number))
 		return (uint32_t)number;
@@ -203,18 +203,18 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 	}
 	dir->chip = chip_of(dir, json);
 	dir->second_version = !strcmp(nps_cann_text(json, "version"), "2.0");
-	dir->pid = number_of(json, "pid", &value) && value <= UINT32_MAX ? value : 0;
-	copy_text(dir->process, sizeof(dir->process), json, "pid_name");
-	copy_text(dir->host_name, sizeof(dir->host_name), json, "hostname");
-	copy_text(dir->host_uid, sizeof(dir->host_uid), json, "hostUid");
+	dir->pid = json_u64(json, "pid", &value) && value <= UINT32_MAX ? value : 0;
+	json_copy_text(dir->process, sizeof(dir->process), json, "pid_name");
+	json_copy_text(dir->host_name, sizeof(dir->host_name), json, "hostname");
+	json_copy_text(dir->host_uid, sizeof(dir->host_uid), json, "hostUid");
 	rank = cJSON_GetObjectItemCaseSensitive(json, "rank_id");
-	if (number_of(json, "rank_id", &value) && value < NPS_NONE &&
+	if (json_u64(json, "rank_id", &value) && value < NPS_NONE &&
 	    !(cJSON_IsNumber(rank) && rank->valuedouble < 0))
 		dir->rank = value;
-	number_of(json, "drvVersion", &dir->driver);
-	number_of(json, "memoryTotal", &dir->memory_kb);
-	number_of(json, "cpuNums", &dir->cpus);
-	number_of(json, "sysClockFreq", &dir->user_hz);
+	json_u64(json, "drvVersion", &dir->driver);
+	json_u64(json, "memoryTotal", &dir->memory_kb);
+	json_u64(json, "cpuNums", &dir->cpus);
+	json_u64(json, "sysClockFreq", &dir->user_hz);
 	if (sscanf(nps_cann_text(json, "cannVersion"), "%3u.%3u", &dir->cann_major, &dir->cann_minor) < 1)
 		dir->cann_major = dir->cann_minor = 0;
 	dir->host_hz =
@@ -222,8 +222,8 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 	item = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "DeviceInfo"), 0);
 	if (item) {
 		dir->device_hz = hertz_of(item, "hwts_frequency");
-		dir->aic_mhz = mhz_of(item, "aic_frequency");
-		dir->aiv_mhz = mhz_of(item, "aiv_frequency");
+		dir->aic_mhz = json_mhz(item, "aic_frequency");
+		dir->aiv_mhz = json_mhz(item, "aiv_frequency");
 		dir->aic_cores = small_of(item, "ai_core_num");
 		dir->aiv_cores = small_of(item, "aiv_num");
 	}
@@ -233,11 +233,11 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 static void read_metrics(struct nps_cann_metrics *metrics, const cJSON *json, const char *name,
 			 const char *events)
 {
-	copy_text(metrics->name, sizeof(metrics->name), json, name);
+	json_copy_text(metrics->name, sizeof(metrics->name), json, name);
 	metrics->nevents = nps_cann_events(nps_cann_text(json, events), metrics->events, NPS_CANN_EVENTS);
 }
 
-static void read_sample(struct nps_cann_dir *dir)
+static void sample_json_read(struct nps_cann_dir *dir)
 {
 	cJSON *json = nps_cann_dir__json(dir, "sample.json", false);
 	const char *level;
@@ -261,12 +261,12 @@ static void read_session(struct nps_cann_dir *dir)
 {
 	cJSON *json = nps_cann_dir__json(dir, "start_info", true);
 
-	dir->has_begin = number_of(json, "collectionTimeBegin", &dir->begin_us) &&
-			 number_of(json, "clockMonotonicRaw", &dir->begin_raw) &&
+	dir->has_begin = json_u64(json, "collectionTimeBegin", &dir->begin_us) &&
+			 json_u64(json, "clockMonotonicRaw", &dir->begin_raw) &&
 			 dir->begin_us < INT64_MAX / 1000 && dir->begin_raw < INT64_MAX;
 	cJSON_Delete(json);
 	json = nps_cann_dir__json(dir, "end_info", true);
-	dir->has_end = number_of(json, "collectionTimeEnd", &dir->end_us) && dir->end_us < INT64_MAX / 1000;
+	dir->has_end = json_u64(json, "collectionTimeEnd", &dir->end_us) && dir->end_us < INT64_MAX / 1000;
 	cJSON_Delete(json);
 }
 
@@ -322,7 +322,7 @@ int nps_cann_dir__open(struct nps_cann_dir *dir, struct nps_model *model, int pa
 	if (dir->fd < 0)
 		return dir->fd;
 	read_info(dir, model);
-	read_sample(dir);
+	sample_json_read(dir);
 	read_session(dir);
 	read_starts(dir);
 	dir->datafd = nps_input_dir__open(dir->fd, "data");

@@ -35,7 +35,7 @@ struct open_run {
 };
 
 struct device_log {
-	struct nps_capture *capture;
+	struct nps_cann_capture *capture;
 	struct nps_device_records records;
 	struct nps_batches batches;
 	struct open_run *open;
@@ -73,7 +73,8 @@ static struct which which_of(const struct nps_device_event *event)
 }
 
 /* The latest open run of the task, and in *OLDER the one before. */
-static struct open_run *find(const struct device_log *log, const struct which *which, struct open_run **older)
+static struct open_run *open_run_find(const struct device_log *log, const struct which *which,
+				      struct open_run **older)
 {
 	struct open_run *latest = NULL;
 	size_t i;
@@ -123,7 +124,7 @@ static void insert(struct device_log *log, const struct open_run *open)
 	log->open[i] = *open;
 }
 
-static int grow(struct device_log *log)
+static int open_runs_grow(struct device_log *log)
 {
 	struct device_log bigger = { .room = log->room ? log->room * 2 : 1024 };
 
@@ -141,14 +142,14 @@ static int grow(struct device_log *log)
 
 /* --- events --------------------------------------------------------------------------------------- */
 
-static uint32_t add_run(struct device_log *log, const struct nps_device_event *event)
+static uint32_t run_add(struct device_log *log, const struct nps_device_event *event)
 {
-	struct nps_capture *capture = log->capture;
-	struct nps_cann_run *run = nps_capture__push(capture, &capture->runs);
+	struct nps_cann_capture *capture = log->capture;
+	struct nps_cann_run *run = nps_cann_capture__push(capture, &capture->runs);
 
 	if (!run)
 		return NPS_NONE;
-	nps_capture__step(&capture->runs, &log->steps);
+	nps_cann_capture__step(&capture->runs, &log->steps);
 	*run = (struct nps_cann_run){ .start = event->key.high,
 				      .stream = event->stream,
 				      .task = event->task,
@@ -163,7 +164,7 @@ static uint32_t add_run(struct device_log *log, const struct nps_device_event *e
 }
 
 /* A context can have more threads than there are bits: threads that share a bit count as one. */
-static uint64_t thread_of(const struct nps_device_event *event)
+static uint64_t event_thread(const struct nps_device_event *event)
 {
 	return 1ULL << (event->thread & 63);
 }
@@ -179,22 +180,22 @@ static bool is_another_thread(const struct device_log *log, struct open_run *ope
 	const struct open_run *whole;
 	struct open_run *older;
 
-	if (!open || open->threads & thread_of(event))
+	if (!open || open->threads & event_thread(event))
 		return false;
 	which.context = NPS_NO_CONTEXT;
-	whole = find(log, &which, &older);
+	whole = open_run_find(log, &which, &older);
 	if (whole && run_at(log, whole->run)->start > run_at(log, open->run)->start)
 		return false;
-	open->threads |= thread_of(event);
+	open->threads |= event_thread(event);
 	open->threaded = true;
 	return true;
 }
 
 /* Room for one more. */
-static bool make_room(struct device_log *log)
+static bool open_run_reserve(struct device_log *log)
 {
 	if (log->nopen * 2 >= log->room)
-		log->capture->err = grow(log);
+		log->capture->err = open_runs_grow(log);
 	return !log->capture->err;
 }
 
@@ -210,7 +211,7 @@ static struct which which_block(const struct nps_device_event *event)
 static void block_start(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct which which = which_block(event);
-	struct open_run *older, *latest = find(log, &which, &older);
+	struct open_run *older, *latest = open_run_find(log, &which, &older);
 	struct nps_block_run *run;
 	struct open_run open;
 
@@ -218,14 +219,14 @@ static void block_start(struct device_log *log, const struct nps_device_event *e
 		log->capture->log_counts.half_blocks++;
 		close_run(log, latest);
 	}
-	if (log->nopen == OPEN_MOST || !make_room(log)) {
+	if (log->nopen == OPEN_MOST || !open_run_reserve(log)) {
 		log->capture->log_counts.half_blocks++;
 		return;
 	}
-	run = nps_capture__push(log->capture, &log->capture->block_runs);
+	run = nps_cann_capture__push(log->capture, &log->capture->block_runs);
 	if (!run)
 		return;
-	nps_capture__step(&log->capture->block_runs, &log->block_steps);
+	nps_cann_capture__step(&log->capture->block_runs, &log->block_steps);
 	*run = (struct nps_block_run){ .start = event->key.high,
 				       .stream = event->stream,
 				       .task = event->task,
@@ -245,7 +246,7 @@ static void block_start(struct device_log *log, const struct nps_device_event *e
 static void block_end(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct which which = which_block(event);
-	struct open_run *older, *open = find(log, &which, &older);
+	struct open_run *older, *open = open_run_find(log, &which, &older);
 
 	if (!open) {
 		log->capture->log_counts.half_blocks++;
@@ -255,10 +256,10 @@ static void block_end(struct device_log *log, const struct nps_device_event *eve
 	close_run(log, open);
 }
 
-static void start(struct device_log *log, const struct nps_device_event *event)
+static void run_start(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct which which = which_of(event);
-	struct open_run *older, *latest = find(log, &which, &older), open;
+	struct open_run *older, *latest = open_run_find(log, &which, &older), open;
 
 	if (is_another_thread(log, latest, event))
 		return;
@@ -276,13 +277,13 @@ static void start(struct device_log *log, const struct nps_device_event *event)
 		log->capture->log_counts.no_end++;
 		return;
 	}
-	if (!make_room(log))
+	if (!open_run_reserve(log))
 		return;
 	open = (struct open_run){ .which = which,
-				  .run = add_run(log, event),
+				  .run = run_add(log, event),
 				  .pmu = NPS_NONE,
 				  .later = NPS_NONE,
-				  .threads = thread_of(event),
+				  .threads = event_thread(event),
 				  .used = true };
 	if (open.run == NPS_NONE)
 		return;
@@ -290,19 +291,20 @@ static void start(struct device_log *log, const struct nps_device_event *event)
 	insert(log, &open);
 }
 
-static void end(struct device_log *log, const struct nps_device_event *event)
+static void run_end(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct which which = which_of(event);
-	struct open_run *older, *latest = find(log, &which, &older);
+	struct open_run *older, *latest = open_run_find(log, &which, &older);
 
 	/* A thread of the run before, whose other threads it outlives. */
-	if (latest && older && !(latest->threads & thread_of(event)) && older->threads & thread_of(event))
+	if (latest && older && !(latest->threads & event_thread(event)) &&
+	    older->threads & event_thread(event))
 		latest = older;
-	if (!latest || !(latest->threads & thread_of(event))) {
+	if (!latest || !(latest->threads & event_thread(event))) {
 		log->capture->log_counts.no_start++;
 		return;
 	}
-	latest->threads &= ~thread_of(event);
+	latest->threads &= ~event_thread(event);
 	if (latest->threads) {
 		run_at(log, latest->run)->end = event->key.high;
 		return;
@@ -323,17 +325,17 @@ static void end(struct device_log *log, const struct nps_device_event *event)
 /* The counters of an open run; NULL without memory. */
 static struct nps_run_pmu *pmu_of(struct device_log *log, struct open_run *open)
 {
-	struct nps_capture *capture = log->capture;
+	struct nps_cann_capture *capture = log->capture;
 	struct nps_run_pmu *pmu;
 	struct nps_row_pair *pair;
 
 	if (open->pmu != NPS_NONE)
 		return &NPS_AT(&capture->run_pmus, struct nps_run_pmu, open->pmu);
-	pmu = nps_capture__push(capture, &capture->run_pmus);
-	pair = pmu ? nps_capture__sort(capture, &capture->pmu_order) : NULL;
+	pmu = nps_cann_capture__push(capture, &capture->run_pmus);
+	pair = pmu ? nps_cann_capture__sort(capture, &capture->pmu_order) : NULL;
 	if (!pair)
 		return NULL;
-	nps_capture__step(&capture->run_pmus, &log->pmu_steps);
+	nps_cann_capture__step(&capture->run_pmus, &log->pmu_steps);
 	open->pmu = capture->run_pmus.len - 1;
 	*pair = (struct nps_row_pair){ { open->run, open->pmu } };
 	pmu->main = 2;
@@ -349,14 +351,14 @@ static struct open_run *find_any(const struct device_log *log, const struct nps_
 
 	which.context = context;
 	which.track = false;
-	open = find(log, &which, &older);
+	open = open_run_find(log, &which, &older);
 	if (open)
 		return open;
 	which.track = true;
-	return find(log, &which, &older);
+	return open_run_find(log, &which, &older);
 }
 
-static void count(struct device_log *log, const struct nps_device_event *event)
+static void run_count(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct nps_counters *counters =
 		&NPS_AT(&log->records.counters, struct nps_counters, event->row);
@@ -388,7 +390,7 @@ static void count(struct device_log *log, const struct nps_device_event *event)
 		pmu->values[core][i] = nps_add_sat(pmu->values[core][i], counters->values[i]);
 }
 
-static void blocks(struct device_log *log, const struct nps_device_event *event)
+static void run_add_blocks(struct device_log *log, const struct nps_device_event *event)
 {
 	struct open_run *open = find_any(log, event, NPS_NO_CONTEXT);
 
@@ -396,7 +398,7 @@ static void blocks(struct device_log *log, const struct nps_device_event *event)
 		run_at(log, open->run)->blocks = event->row;
 }
 
-static void take(struct device_log *log, const struct nps_device_event *event)
+static void log_add_event(struct device_log *log, const struct nps_device_event *event)
 {
 	switch ((enum nps_device_kind)(event->key.low >> 56)) {
 	case NPS_DEVICE_FLIP:
@@ -405,21 +407,21 @@ static void take(struct device_log *log, const struct nps_device_event *event)
 							      event->row, event->task);
 		break;
 	case NPS_DEVICE_PMU:
-		count(log, event);
+		run_count(log, event);
 		break;
 	case NPS_DEVICE_BLOCKS:
-		blocks(log, event);
+		run_add_blocks(log, event);
 		break;
 	case NPS_DEVICE_START:
-		(event->source == NPS_RUN_BLOCK ? block_start : start)(log, event);
+		(event->source == NPS_RUN_BLOCK ? block_start : run_start)(log, event);
 		break;
 	case NPS_DEVICE_END:
-		(event->source == NPS_RUN_BLOCK ? block_end : end)(log, event);
+		(event->source == NPS_RUN_BLOCK ? block_end : run_end)(log, event);
 		break;
 	}
 }
 
-static void tell_losses(struct nps_model *m, const struct nps_log_counts *n)
+static void report_losses(struct nps_model *m, const struct nps_log_counts *n)
 {
 	nps_model__lost(m, n->no_end + n->open, "starts of tasks without an end");
 	nps_model__lost(m, n->no_start, "ends of tasks without a start");
@@ -439,38 +441,38 @@ static uint64_t open_tasks(const struct device_log *log)
 	return n;
 }
 
-static void walk(struct device_log *log)
+static void log_walk(struct device_log *log)
 {
-	struct nps_capture *capture = log->capture;
+	struct nps_cann_capture *capture = log->capture;
 	const struct nps_device_event *event;
 	uint32_t steps = 0;
 
 	nps_progress__stage(capture->model->progress, "matching tasks", log->records.events.total, "records");
 	while (!capture->err && (event = nps_ext_sort__next(&log->records.events))) {
 		nps_progress__add(capture->model->progress, 1);
-		nps_capture__step(&log->records.counters, &steps);
-		take(log, event);
+		nps_cann_capture__step(&log->records.counters, &steps);
+		log_add_event(log, event);
 	}
 	if (!capture->err)
 		capture->err = log->records.events.err;
 	capture->log_counts.open = open_tasks(log);
-	tell_losses(capture->model, &capture->log_counts);
+	report_losses(capture->model, &capture->log_counts);
 }
 
-static uint32_t *batch_of(void *arg, uint32_t row)
+static uint32_t *run_batch(void *arg, uint32_t row)
 {
-	struct nps_capture *capture = arg;
+	struct nps_cann_capture *capture = arg;
 
 	return &NPS_AT(&capture->runs, struct nps_cann_run, row).batch;
 }
 
-int nps_capture__devices(struct nps_capture *capture)
+int nps_cann_capture__devices(struct nps_cann_capture *capture)
 {
 	struct device_log log = { .capture = capture };
 
-	nps_batches__init(&log.batches, capture->model->tmpfd, batch_of, capture);
+	nps_batches__init(&log.batches, capture->model->tmpfd, run_batch, capture);
 	if (!nps_device_records__read(&log.records, capture))
-		walk(&log);
+		log_walk(&log);
 	nps_device_records__free(&log.records);
 	nps_batches__free(&log.batches);
 	free(log.open);

@@ -9,9 +9,9 @@
 
 enum step_tag { STEP_MARK = 11, STEP_RANGE = 12 };
 
-struct reading {
+struct log_reading {
 	struct nps_device_records *records;
-	struct nps_capture *capture;
+	struct nps_cann_capture *capture;
 	struct nps_cann_dir *dir;
 	enum nps_ids ids;
 	uint64_t order;
@@ -20,7 +20,7 @@ struct reading {
 	struct nps_sequence sequence;
 };
 
-static struct nps_device_event *add(struct reading *r, enum nps_device_kind kind, uint64_t count)
+static struct nps_device_event *event_add(struct log_reading *r, enum nps_device_kind kind, uint64_t count)
 {
 	struct nps_device_event *event;
 	uint64_t time;
@@ -29,7 +29,7 @@ static struct nps_device_event *add(struct reading *r, enum nps_device_kind kind
 		r->untimed++;
 		return NULL;
 	}
-	event = nps_capture__sort(r->capture, &r->records->events);
+	event = nps_cann_capture__sort(r->capture, &r->records->events);
 	if (!event)
 		return NULL;
 	*event = (struct nps_device_event){ .key = { time, (uint64_t)kind << 56 | r->order++ },
@@ -38,7 +38,7 @@ static struct nps_device_event *add(struct reading *r, enum nps_device_kind kind
 	return event;
 }
 
-static void step_mark(struct reading *r, const uint8_t *p)
+static void step_mark(struct log_reading *r, const uint8_t *p)
 {
 	uint64_t index = nps_u64(p + 16), model = nps_u64(p + 24), time;
 	uint32_t tag = nps_u16(p + 36);
@@ -48,12 +48,12 @@ static void step_mark(struct reading *r, const uint8_t *p)
 		return;
 	}
 	if (tag == STEP_MARK || tag == STEP_RANGE) {
-		struct nps_mark *mark = nps_capture__sort(r->capture, &r->capture->marks);
+		struct nps_mark *mark = nps_cann_capture__sort(r->capture, &r->capture->marks);
 
 		if (mark)
 			*mark = (struct nps_mark){ { index, time }, tag, r->dir->device };
 	} else {
-		struct nps_step_mark *step = nps_capture__sort(r->capture, &r->capture->steps);
+		struct nps_step_mark *step = nps_cann_capture__sort(r->capture, &r->capture->steps);
 		uint64_t of = NPS_MIN(model, (uint64_t)NPS_NO_ID);
 
 		if (step)
@@ -64,9 +64,9 @@ static void step_mark(struct reading *r, const uint8_t *p)
 }
 
 /* Counters of a task; false without memory. */
-static bool add_counters(struct reading *r, struct nps_device_event *event, const uint8_t *p)
+static bool event_add_counters(struct log_reading *r, struct nps_device_event *event, const uint8_t *p)
 {
-	struct nps_counters *counters = nps_capture__push(r->capture, &r->records->counters);
+	struct nps_counters *counters = nps_cann_capture__push(r->capture, &r->records->counters);
 
 	if (!counters)
 		return false;
@@ -75,7 +75,7 @@ static bool add_counters(struct reading *r, struct nps_device_event *event, cons
 	return true;
 }
 
-static void add_record(struct reading *r, const struct nps_log_record *record, const uint8_t *p)
+static void record_add_event(struct log_reading *r, const struct nps_log_record *record, const uint8_t *p)
 {
 	static const uint8_t kinds[] = { [NPS_LOG_START] = NPS_DEVICE_START,
 					 [NPS_LOG_END] = NPS_DEVICE_END,
@@ -88,7 +88,7 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 	if (record->source == NPS_RUN_TRACK && r->dir->chip > NPS_CHIP_310P &&
 	    (record->kind == NPS_LOG_START || record->kind == NPS_LOG_END))
 		return;
-	event = add(r, kinds[record->kind], record->count);
+	event = event_add(r, kinds[record->kind], record->count);
 	if (!event)
 		return;
 	event->source = record->source;
@@ -98,11 +98,11 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 	event->row = record->value;
 	nps_log__unmangle(r->ids, record, &event->stream, &event->task);
 	if (record->kind == NPS_LOG_PMU)
-		add_counters(r, event, p);
+		event_add_counters(r, event, p);
 }
 
 /* Notes where a log continues after a break. */
-static void note_break(struct reading *r, bool tasks, const struct nps_log_record *record)
+static void note_break(struct log_reading *r, bool tasks, const struct nps_log_record *record)
 {
 	uint64_t *at;
 
@@ -111,12 +111,12 @@ static void note_break(struct reading *r, bool tasks, const struct nps_log_recor
 	r->interrupted = false;
 	if (!tasks && record->kind != NPS_LOG_PMU)
 		return;
-	at = nps_capture__push(r->capture, tasks ? &r->capture->task_breaks : &r->capture->pmu_breaks);
+	at = nps_cann_capture__push(r->capture, tasks ? &r->capture->task_breaks : &r->capture->pmu_breaks);
 	if (at)
 		*at = record->count;
 }
 
-static void take(struct reading *r, const struct nps_log_format *format, const uint8_t *p)
+static void record_decode(struct log_reading *r, const struct nps_log_format *format, const uint8_t *p)
 {
 	struct nps_log_record record;
 
@@ -135,38 +135,38 @@ static void take(struct reading *r, const struct nps_log_format *format, const u
 		break;
 	default:
 		if (record.kind != NPS_LOG_PMU || !r->capture->v6 || !nps_log__is_block(p))
-			add_record(r, &record, p);
+			record_add_event(r, &record, p);
 	}
 }
 
-static void read_file(struct reading *r, const struct nps_log_format *format)
+static void log_file_read(struct log_reading *r, const struct nps_log_format *format)
 {
 	struct nps_model *m = r->capture->model;
 	struct nps_breaks breaks = { 0 };
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	const uint8_t *p;
 	char base[64];
 	int err;
 
 	snprintf(base, sizeof(base), "%s.%u", format->file, r->dir->device);
-	err = nps_reader__open(&reader, m, &r->dir->files, base,
-			       r->capture->v6 ? format->bytes_v6 : format->bytes, format->magic);
+	err = nps_slice_reader__open(&reader, m, &r->dir->files, base,
+				     r->capture->v6 ? format->bytes_v6 : format->bytes, format->magic);
 	if (!err)
 		err = nps_breaks__read(&breaks, r->dir->datafd, base);
 	r->capture->err = r->capture->err ? r->capture->err : err;
 	r->untimed = r->unknown = 0;
 	r->interrupted = false;
 	r->sequence = (struct nps_sequence){ .last = NPS_NO_SEQUENCE };
-	while (!r->capture->err && (p = nps_reader__next(&reader))) {
+	while (!r->capture->err && (p = nps_slice_reader__next(&reader))) {
 		if (nps_breaks__passed(&breaks, reader.offset)) {
 			r->sequence.last = NPS_NO_SEQUENCE;
 			r->interrupted = true;
 		}
-		take(r, format, p);
+		record_decode(r, format, p);
 		r->dir->log.records++;
 		r->dir->log.task_records += format->tasks;
 	}
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 	r->dir->log.gaps += r->sequence.gaps;
 	r->dir->log.task_gaps += format->tasks ? r->sequence.gaps : 0;
 	r->dir->log.lost_bytes += breaks.lost;
@@ -176,39 +176,41 @@ static void read_file(struct reading *r, const struct nps_log_format *format)
 	nps_model__lost(m, r->sequence.gaps, "records of %s that the device lost", base);
 }
 
-static bool expanded_streams(struct nps_capture *capture)
+static bool expanded_streams(struct nps_cann_capture *capture)
 {
 	static const char *const names[] = { "unaging.compact.expand_stream_spec",
 					     "aging.compact.expand_stream_spec" };
 	bool expanded = false;
 
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++) {
-		struct nps_reader reader;
+		struct nps_slice_reader reader;
 		const uint8_t *p;
-		int err = nps_reader__open(&reader, capture->model, &capture->host.files, names[i], 64,
-					   (struct nps_magic){ 0x5A5A, 0 });
+		int err = nps_slice_reader__open(&reader, capture->model, &capture->host.files, names[i], 64,
+						 (struct nps_magic){ 0x5A5A, 0 });
 
 		capture->err = capture->err ? capture->err : err;
-		while (!capture->err && (p = nps_reader__next(&reader)))
+		while (!capture->err && (p = nps_slice_reader__next(&reader)))
 			expanded = expanded || p[24] == 1;
-		nps_reader__close(&reader);
+		nps_slice_reader__close(&reader);
 	}
 	return expanded;
 }
 
-int nps_device_records__read(struct nps_device_records *records, struct nps_capture *capture)
+int nps_device_records__read(struct nps_device_records *records, struct nps_cann_capture *capture)
 {
 	bool expanded = capture->expanded || expanded_streams(capture);
 
 	nps_ext_sort__init(&records->events, capture->model->tmpfd, sizeof(struct nps_device_event));
 	nps_vec__init(&records->counters, capture->model->tmpfd, sizeof(struct nps_counters));
 	for (size_t i = 0; i < capture->ndevices; i++) {
-		struct reading r = { .records = records, .capture = capture, .dir = &capture->devices[i] };
+		struct log_reading r = { .records = records,
+					 .capture = capture,
+					 .dir = &capture->devices[i] };
 
 		r.ids = capture->v6 ? NPS_IDS_WHOLE : nps_log__ids(r.dir->chip, expanded);
 		for (const struct nps_log_format *f = nps_log_formats; f->file; f++)
 			if (!r.dir->sampled_pmu || strcmp(f->file, "ffts_profile.data") != 0)
-				read_file(&r, f);
+				log_file_read(&r, f);
 		nps_vec__cool(&records->counters);
 	}
 	if (!capture->err)

@@ -28,7 +28,7 @@ struct nps_device_records {
 };
 
 /* Reads the files of all devices; marks and steps go to CAPTURE. 0 or negative errno. */
-int nps_device_records__read(struct nps_device_records *records, struct nps_capture *capture);
+int nps_device_records__read(struct nps_device_records *records, struct nps_cann_capture *capture);
 void nps_device_records__free(struct nps_device_records *records);
 
 #endif

@@ -21,7 +21,8 @@ static const char *digits(const char *p, const char *end, uint64_t *value)
 }
 
 /* The first text of a key counts: nothing was ever renamed, so another one is damage. */
-static int put(struct nps_dictionary *dict, struct nps_map *map, uint64_t key, const char *text, size_t len)
+static int text_put(struct nps_dictionary *dict, struct nps_map *map, uint64_t key, const char *text,
+		    size_t len)
 {
 	uint32_t id;
 
@@ -47,7 +48,7 @@ static int add_hash(struct nps_dictionary *dict, const char *line, size_t len, u
 		++*bad;
 		return 0;
 	}
-	return put(dict, &dict->hashes, hash, p + 1, end - p - 1);
+	return text_put(dict, &dict->hashes, hash, p + 1, end - p - 1);
 }
 
 /* `<level>_<type>:<text>` */
@@ -65,25 +66,25 @@ static int add_type(struct nps_dictionary *dict, const char *line, size_t len, u
 		++*bad;
 		return 0;
 	}
-	return put(dict, &dict->types, type_key(level, type), p + 1, end - p - 1);
+	return text_put(dict, &dict->types, type_key(level, type), p + 1, end - p - 1);
 }
 
 static int read_lines(struct nps_dictionary *dict, struct nps_model *model, const struct nps_slices *files,
 		      const char *base,
 		      int (*add)(struct nps_dictionary *dict, const char *line, size_t len, uint64_t *bad))
 {
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	uint64_t bad = 0;
 	const char *line;
 	size_t len;
-	int err = nps_reader__open(&reader, model, files, base, 1, NPS_NO_MAGIC);
+	int err = nps_slice_reader__open(&reader, model, files, base, 1, NPS_NO_MAGIC);
 
-	while (!err && (line = nps_reader__line(&reader, &len)))
+	while (!err && (line = nps_slice_reader__line(&reader, &len)))
 		if (len)
 			err = add(dict, line, len, &bad);
 	/* Every line ends with a newline; else the loss of a name's end would not be noticed. */
 	nps_model__lost(model, reader.unended, "end of %s, which is cut", base);
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 	nps_model__lost(model, bad, "lines of %s without an entry", base);
 	return err;
 }
@@ -116,7 +117,7 @@ bool nps_dictionary__has(const struct nps_dictionary *dict, uint64_t hash)
 	return nps_map__get(&dict->hashes, hash) != NPS_NONE;
 }
 
-static uint32_t number(struct nps_dictionary *dict, struct nps_map *map, uint64_t key, uint64_t value)
+static uint32_t key_number(struct nps_dictionary *dict, struct nps_map *map, uint64_t key, uint64_t value)
 {
 	uint32_t id = nps_strings__addf(dict->strings, "%" PRIu64, value);
 
@@ -131,12 +132,12 @@ uint32_t nps_dictionary__name(struct nps_dictionary *dict, uint64_t hash)
 
 	if (id == NPS_NONE)
 		id = nps_map__get(&dict->numbers, hash);
-	return id != NPS_NONE ? id : number(dict, &dict->numbers, hash, hash);
+	return id != NPS_NONE ? id : key_number(dict, &dict->numbers, hash, hash);
 }
 
 uint32_t nps_dictionary__type(struct nps_dictionary *dict, uint32_t level, uint32_t type)
 {
 	uint32_t id = nps_map__get(&dict->types, type_key(level, type));
 
-	return id != NPS_NONE ? id : number(dict, &dict->types, type_key(level, type), type);
+	return id != NPS_NONE ? id : key_number(dict, &dict->types, type_key(level, type), type);
 }

@@ -13,8 +13,8 @@
 
 #define OPERATION_OTHER 65535
 
-struct fill {
-	struct nps_capture *capture;
+struct cann_fill {
+	struct nps_cann_capture *capture;
 	struct nps_model *m;
 	const struct nps_match *match; /* the next ones of the two sorters */
 	const struct nps_row_pair *pmu;
@@ -28,13 +28,13 @@ struct fill {
 };
 
 /* What is known of a run from the host. */
-struct told {
+struct host_info {
 	const struct nps_host_task *task; /* NULL: nothing */
 	const struct nps_launch *launch;
 	bool parent;
 };
 
-static uint32_t hardware_type(struct fill *fill, const struct nps_cann_run *run)
+static uint32_t hardware_type(struct cann_fill *fill, const struct nps_cann_run *run)
 {
 	uint32_t *text = &fill->hardware[run->source][run->type];
 	const char *name;
@@ -51,41 +51,41 @@ static uint32_t hardware_type(struct fill *fill, const struct nps_cann_run *run)
 	return *text;
 }
 
-static struct told look_up(struct fill *fill, size_t row)
+static struct host_info run_lookup_host(struct cann_fill *fill, size_t row)
 {
-	struct nps_capture *capture = fill->capture;
-	struct told told = { 0 };
+	struct nps_cann_capture *capture = fill->capture;
+	struct host_info launched = { 0 };
 	uint32_t host;
 
 	if (!fill->match || fill->match->key.high != row)
-		return told;
+		return launched;
 	host = fill->match->key.low;
-	told.parent = host == NPS_MATCH_PARENT;
-	if (!told.parent) {
-		told.task = &NPS_AT(&capture->host_tasks, struct nps_host_task, host);
-		told.launch = &NPS_AT(&capture->launches, struct nps_launch, told.task->launch);
+	launched.parent = host == NPS_MATCH_PARENT;
+	if (!launched.parent) {
+		launched.task = &NPS_AT(&capture->host_tasks, struct nps_host_task, host);
+		launched.launch = &NPS_AT(&capture->launches, struct nps_launch, launched.task->launch);
 	}
 	fill->match = nps_ext_sort__next(&capture->matches);
-	return told;
+	return launched;
 }
 
-static uint8_t class_of(const struct told *told)
+static uint8_t task_class(const struct host_info *launched)
 {
-	if (told->parent)
+	if (launched->parent)
 		return NPS_CLASS_PARENT;
-	if (!told->task)
+	if (!launched->task)
 		return NPS_CLASS_OTHER;
-	if (told->task->part != NPS_NONE)
+	if (launched->task->part != NPS_NONE)
 		return NPS_CLASS_COMM;
-	if (told->task->kernel != NPS_NONE)
+	if (launched->task->kernel != NPS_NONE)
 		return NPS_CLASS_COMPUTE;
-	assert(told->launch); /* every task of the host has one */
-	if (told->launch->kind == NPS_LAUNCH_COPY)
+	assert(launched->launch); /* every task of the host has one */
+	if (launched->launch->kind == NPS_LAUNCH_COPY)
 		return NPS_CLASS_MEMCPY;
-	return told->launch->kind == NPS_LAUNCH_EVENT ? NPS_CLASS_EVENT : NPS_CLASS_OTHER;
+	return launched->launch->kind == NPS_LAUNCH_EVENT ? NPS_CLASS_EVENT : NPS_CLASS_OTHER;
 }
 
-static void fill_compute(struct fill *fill, uint32_t task, const struct nps_kernel_info *kernel,
+static void fill_compute(struct cann_fill *fill, uint32_t task, const struct nps_kernel_info *kernel,
 			 uint32_t blocks)
 {
 	struct nps_compute_row row;
@@ -105,7 +105,7 @@ static void fill_compute(struct fill *fill, uint32_t task, const struct nps_kern
 	fill->capture->err = nps_kernel__add(fill->m, &fill->capture->tensors, kernel->tensors, &row);
 }
 
-static void fill_copy(struct fill *fill, uint32_t task, const struct nps_launch *launch)
+static void fill_copy(struct cann_fill *fill, uint32_t task, const struct nps_launch *launch)
 {
 	assert(launch);
 	fill->capture->err = nps_memcpy_table__add(
@@ -116,7 +116,7 @@ static void fill_copy(struct fill *fill, uint32_t task, const struct nps_launch 
 										 : launch->operation });
 }
 
-static const struct nps_pmu_plan *plan_of(const struct fill *fill, uint32_t device)
+static const struct nps_pmu_plan *plan_of(const struct cann_fill *fill, uint32_t device)
 {
 	for (size_t i = 0; i < fill->capture->ndevices; i++)
 		if (fill->capture->devices[i].device == device)
@@ -124,7 +124,7 @@ static const struct nps_pmu_plan *plan_of(const struct fill *fill, uint32_t devi
 	return NULL;
 }
 
-static void fill_pmu(struct fill *fill, uint32_t task, const struct nps_cann_run *run, uint32_t pmu_row,
+static void fill_pmu(struct cann_fill *fill, uint32_t task, const struct nps_cann_run *run, uint32_t pmu_row,
 		     uint32_t blocks, uint32_t mix_blocks)
 {
 	double mhz = nps_core_clock__at(&fill->clock, fill->m, run->device, run->start);
@@ -134,14 +134,14 @@ static void fill_pmu(struct fill *fill, uint32_t task, const struct nps_cann_run
 		fill->capture->err = nps_pmu__add(
 			fill->m, task, plan, &NPS_AT(&fill->capture->run_pmus, struct nps_run_pmu, pmu_row),
 			blocks, mix_blocks, mhz);
-	nps_capture__step(&fill->capture->run_pmus, &fill->pmu_steps);
+	nps_cann_capture__step(&fill->capture->run_pmus, &fill->pmu_steps);
 }
 
 /* The row of `task`; NPS_NONE on an error. */
-static uint32_t fill_task(struct fill *fill, const struct nps_cann_run *run, const struct told *told,
-			  uint32_t name)
+static uint32_t fill_task(struct cann_fill *fill, const struct nps_cann_run *run,
+			  const struct host_info *launched, uint32_t name)
 {
-	const struct nps_launch *launch = told->launch;
+	const struct nps_launch *launch = launched->launch;
 	struct nps_model *m = fill->m;
 	uint32_t hardware = hardware_type(fill, run);
 
@@ -166,16 +166,16 @@ static uint32_t fill_task(struct fill *fill, const struct nps_cann_run *run, con
 					.hw_type = hardware,
 					.submit = launch ? launch->submit : 0,
 					.step = NPS_NONE,
-					.class = class_of(told),
+					.class = task_class(launched),
 					.source = NPS_TIME_DEVICE_LOG });
 	nps_model__cover(m, run->start, run->end);
 	return fill->capture->err ? NPS_NONE : m->task.t.len - 1;
 }
 
-static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *run)
+static void fill_run(struct cann_fill *fill, size_t row, const struct nps_cann_run *run)
 {
-	struct nps_capture *capture = fill->capture;
-	struct told told = look_up(fill, row);
+	struct nps_cann_capture *capture = fill->capture;
+	struct host_info launched = run_lookup_host(fill, row);
 	const struct nps_kernel_info *kernel = NULL;
 	uint32_t pmu = NPS_NONE, blocks = 0, task;
 
@@ -191,11 +191,11 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 		fill->before++;
 		return;
 	}
-	if (told.task && told.task->kernel != NPS_NONE) {
-		kernel = &NPS_AT(&capture->kernels, struct nps_kernel_info, told.task->kernel);
+	if (launched.task && launched.task->kernel != NPS_NONE) {
+		kernel = &NPS_AT(&capture->kernels, struct nps_kernel_info, launched.task->kernel);
 		blocks = kernel->blocks ? kernel->blocks : run->blocks;
 	}
-	task = fill_task(fill, run, &told, kernel ? kernel->name : NPS_NONE);
+	task = fill_task(fill, run, &launched, kernel ? kernel->name : NPS_NONE);
 	if (task == NPS_NONE)
 		return;
 	switch (fill->m->task.class[task]) {
@@ -203,12 +203,12 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 		fill_compute(fill, task, kernel, blocks);
 		break;
 	case NPS_CLASS_MEMCPY:
-		fill_copy(fill, task, told.launch);
+		fill_copy(fill, task, launched.launch);
 		break;
 	case NPS_CLASS_COMM:
-		assert(told.task);
+		assert(launched.task);
 		if (!capture->err)
-			capture->err = nps_collectives__part(&fill->collectives, task, told.task);
+			capture->err = nps_collectives__part(&fill->collectives, task, launched.task);
 		break;
 	default:
 		break;
@@ -218,9 +218,9 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 			 kernel ? kernel->mix_blocks : 0);
 }
 
-static void walk(struct fill *fill)
+static void fill_runs(struct cann_fill *fill)
 {
-	struct nps_capture *capture = fill->capture;
+	struct nps_cann_capture *capture = fill->capture;
 
 	nps_progress__stage(fill->m->progress, "writing tasks", capture->runs.len, "tasks");
 	fill->match = nps_ext_sort__next(&capture->matches);
@@ -228,33 +228,33 @@ static void walk(struct fill *fill)
 	for (size_t i = 0; !capture->err && i < capture->runs.len; i++) {
 		fill_run(fill, i, &NPS_AT(&capture->runs, struct nps_cann_run, i));
 		nps_progress__add(fill->m->progress, 1);
-		nps_capture__step(&capture->runs, &fill->steps);
-		nps_capture__step(&capture->host_tasks, &fill->host_steps);
-		nps_capture__step(&capture->launches, &fill->launch_steps);
-		nps_capture__step(&capture->kernels, &fill->kernel_steps);
+		nps_cann_capture__step(&capture->runs, &fill->steps);
+		nps_cann_capture__step(&capture->host_tasks, &fill->host_steps);
+		nps_cann_capture__step(&capture->launches, &fill->launch_steps);
+		nps_cann_capture__step(&capture->kernels, &fill->kernel_steps);
 	}
 	if (!capture->err)
 		capture->err = capture->matches.err ? capture->matches.err : capture->pmu_order.err;
 	nps_model__lost(fill->m, fill->before, "tasks before the capture");
 }
 
-static void fill_blocks(struct fill *fill)
+static void fill_blocks(struct cann_fill *fill)
 {
-	struct nps_capture *capture = fill->capture;
+	struct nps_cann_capture *capture = fill->capture;
 	uint32_t steps = 0;
 
 	for (size_t i = 0; !capture->err && i < capture->block_runs.len; i++) {
 		const struct nps_block_run *run = &NPS_AT(&capture->block_runs, struct nps_block_run, i);
 
-		nps_capture__step(&capture->block_runs, &steps);
+		nps_cann_capture__step(&capture->block_runs, &steps);
 		if (run->end && (!capture->host.has_begin || run->end >= capture->host.begin_us * 1000))
 			capture->err = nps_block__add(fill->m, run, 0);
 	}
 }
 
-static int prepare(struct fill *fill)
+static int fill_prepare(struct cann_fill *fill)
 {
-	struct nps_capture *capture = fill->capture;
+	struct nps_cann_capture *capture = fill->capture;
 	struct nps_strings *strings = fill->m->strings;
 
 	memset(fill->hardware, 0xff, sizeof(fill->hardware));
@@ -271,19 +271,19 @@ static int prepare(struct fill *fill)
 	return nps_collectives__begin(&fill->collectives, capture);
 }
 
-int nps_capture__fill(struct nps_capture *capture)
+int nps_cann_capture__fill(struct nps_cann_capture *capture)
 {
-	struct fill *fill = calloc(1, sizeof(*fill));
+	struct cann_fill *fill = calloc(1, sizeof(*fill));
 
 	if (!fill)
 		return -ENOMEM;
 	fill->capture = capture;
 	fill->m = capture->model;
-	capture->err = prepare(fill);
+	capture->err = fill_prepare(fill);
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&capture->pmu_order);
 	if (!capture->err)
-		walk(fill);
+		fill_runs(fill);
 	if (!capture->err)
 		fill_blocks(fill);
 	if (!capture->err)

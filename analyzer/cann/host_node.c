@@ -14,7 +14,7 @@
 #define FEW_DESCS 16 /* up to which looking at all is the quickest */
 #define CONTEXTS_MOST 4096 /* of one collective */
 #define TASKS_MOST (1U << 14) /* of one call with several launches: each may run all that is described */
-#define LOOKS_MOST (1U << 24) /* at the records of a call's parts */
+#define MAX_LOOKUPS (1U << 24) /* at the records of a call's parts */
 
 /* What a node's records state about one operator in it. */
 struct nps_desc {
@@ -54,25 +54,25 @@ void nps_host_tree__free_descs(struct nps_host_tree *tree)
 
 /* --- rows ----------------------------------------------------------------------------------------- */
 
-static void add_task(struct nps_host_tree *tree, struct nps_host_task row)
+static void node_add_task(struct nps_host_tree *tree, struct nps_host_task row)
 {
-	struct nps_host_task *task = nps_capture__push(tree->capture, &tree->capture->host_tasks);
+	struct nps_host_task *task = nps_cann_capture__push(tree->capture, &tree->capture->host_tasks);
 
 	if (!task)
 		return;
 	*task = row;
-	nps_capture__step(&tree->capture->host_tasks, &tree->task_steps);
+	nps_cann_capture__step(&tree->capture->host_tasks, &tree->task_steps);
 }
 
 /* The number of the row, NPS_NONE without memory. */
-static uint32_t add_kernel(struct nps_host_tree *tree, const struct nps_kernel_info *row)
+static uint32_t node_add_kernel(struct nps_host_tree *tree, const struct nps_kernel_info *row)
 {
-	struct nps_kernel_info *kernel = nps_capture__push(tree->capture, &tree->capture->kernels);
+	struct nps_kernel_info *kernel = nps_cann_capture__push(tree->capture, &tree->capture->kernels);
 
 	if (!kernel)
 		return NPS_NONE;
 	*kernel = *row;
-	nps_capture__step(&tree->capture->kernels, &tree->kernel_steps);
+	nps_cann_capture__step(&tree->capture->kernels, &tree->kernel_steps);
 	return tree->capture->kernels.len - 1;
 }
 
@@ -112,11 +112,11 @@ void nps_host_tree__bare_launch(struct nps_host_tree *tree, const struct nps_hos
 		kernel.core = type->core;
 		kernel.blocks = track->blocks;
 		kernel.mix_blocks = track->blocks * track->ratio;
-		task.kernel = add_kernel(tree, &kernel);
+		task.kernel = node_add_kernel(tree, &kernel);
 		if (type->kind == NPS_LAUNCH_MIX)
 			task.context = 0;
 	}
-	add_task(tree, task);
+	node_add_task(tree, task);
 }
 
 /* --- descriptions of a node's operators ----------------------------------------------------------- */
@@ -168,7 +168,7 @@ static struct nps_desc *desc_of(struct nps_host_tree *tree, uint64_t name)
 	return &tree->descs[tree->ndescs++];
 }
 
-static void describe(struct nps_host_tree *tree, uint32_t i)
+static void node_describe(struct nps_host_tree *tree, uint32_t i)
 {
 	struct nps_host_info *info = nps_info(tree, i);
 	const struct nps_host_event *event = &info->event;
@@ -222,7 +222,7 @@ static void describe_all(struct nps_host_tree *tree, const struct nps_open_call 
 {
 	clear_descs(tree);
 	for (uint32_t i = call->infos; i != NPS_NONE && !tree->capture->err; i = nps_info(tree, i)->next)
-		describe(tree, i);
+		node_describe(tree, i);
 }
 
 /* --- kernels of a node ---------------------------------------------------------------------------- */
@@ -261,16 +261,16 @@ static void add_contexts(struct nps_host_tree *tree, const struct nps_desc *desc
 	const struct nps_host_event *event;
 
 	if (desc->contexts == NPS_NONE) {
-		add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, kernel, NPS_NONE });
+		node_add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, kernel, NPS_NONE });
 		return;
 	}
 	for (uint32_t i = desc->contexts; i != NPS_NONE; i = event->contexts.more) {
 		event = &nps_info(tree, i)->event;
 		for (uint32_t c = 0; c < event->contexts.count; c++)
-			add_task(tree, (struct nps_host_task){ launch,
-							       NPS_AT(&tree->records.contexts, uint32_t,
-								      event->contexts.first + c),
-							       kernel, NPS_NONE });
+			node_add_task(tree, (struct nps_host_task){ launch,
+								    NPS_AT(&tree->records.contexts, uint32_t,
+									   event->contexts.first + c),
+								    kernel, NPS_NONE });
 	}
 }
 
@@ -287,7 +287,7 @@ static void add_undescribed(struct nps_host_tree *tree, const struct nps_open_ca
 
 	kernel.blocks = track->blocks;
 	kernel.mix_blocks = track->blocks * track->ratio;
-	row = add_kernel(tree, &kernel);
+	row = node_add_kernel(tree, &kernel);
 	for (size_t i = 0; i < tree->ndescs; i++) {
 		if (tree->descs[i].contexts == NPS_NONE)
 			continue;
@@ -295,7 +295,7 @@ static void add_undescribed(struct nps_host_tree *tree, const struct nps_open_ca
 		contexts = true;
 	}
 	if (!contexts)
-		add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, row, NPS_NONE });
+		node_add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, row, NPS_NONE });
 }
 
 static void add_kernels(struct nps_host_tree *tree, const struct nps_open_call *call,
@@ -322,7 +322,7 @@ static void add_kernels(struct nps_host_tree *tree, const struct nps_open_call *
 		if (desc->core == GE_FFTS_PLUS && described > graphs)
 			continue;
 		kernel = kernel_of(tree, desc, track, described == 1);
-		add_contexts(tree, desc, launch, add_kernel(tree, &kernel));
+		add_contexts(tree, desc, launch, node_add_kernel(tree, &kernel));
 	}
 }
 
@@ -392,8 +392,8 @@ void nps_host_tree__end_node(struct nps_host_tree *tree, const struct nps_open_c
 			launch->connection = call->connection;
 			add_kernels(tree, call, info);
 		} else {
-			add_task(tree, (struct nps_host_task){ info->launch.row, NPS_NO_CONTEXT, NPS_NONE,
-							       NPS_NONE });
+			node_add_task(tree, (struct nps_host_task){ info->launch.row, NPS_NO_CONTEXT,
+								    NPS_NONE, NPS_NONE });
 		}
 	}
 }
@@ -410,7 +410,7 @@ static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_
 		return NPS_NONE;
 	if (node->collective != NPS_NONE)
 		return node->collective;
-	op = nps_capture__push(tree->capture, &tree->capture->collectives);
+	op = nps_cann_capture__push(tree->capture, &tree->capture->collectives);
 	if (!op)
 		return NPS_NONE;
 	node->collective = tree->capture->collectives.len - 1;
@@ -434,7 +434,7 @@ static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_
 }
 
 /* The records of a call's parts. */
-struct told_parts {
+struct reported_parts {
 	uint32_t from,
 		left; /* info to look from, as parts come in order, and how many may still be looked at */
 	bool graph; /* with contexts FIRST to LAST */
@@ -442,10 +442,11 @@ struct told_parts {
 };
 
 /* The part recorded for CONTEXT; the search begins where the one before ended. NULL: none. */
-static const struct nps_part_info *part_of(const struct nps_host_tree *tree, const struct nps_open_call *call,
-					   struct told_parts *told, uint32_t context)
+static const struct nps_part_info *node_find_part(const struct nps_host_tree *tree,
+						  const struct nps_open_call *call,
+						  struct reported_parts *reported, uint32_t context)
 {
-	uint32_t start = told->from, i = start;
+	uint32_t start = reported->from, i = start;
 
 	do {
 		const struct nps_host_info *info;
@@ -455,16 +456,16 @@ static const struct nps_part_info *part_of(const struct nps_host_tree *tree, con
 			if (i == start || i == NPS_NONE)
 				break;
 		}
-		if (!told->left)
+		if (!reported->left)
 			break;
-		told->left--;
+		reported->left--;
 		info = nps_info(tree, i);
 		if (info->kind == NPS_HOST_COMM_PART) {
 			const struct nps_part_info *part =
 				&NPS_AT(&tree->records.parts, struct nps_part_info, info->event.part.row);
 
 			if (part->context == context) {
-				told->from = info->next;
+				reported->from = info->next;
 				return part;
 			}
 		}
@@ -473,32 +474,33 @@ static const struct nps_part_info *part_of(const struct nps_host_tree *tree, con
 	return NULL;
 }
 
-static void add_part(struct nps_host_tree *tree, const struct nps_open_call *call,
-		     const struct nps_part_info *told, uint32_t op_row, uint32_t launch, uint32_t context)
+static void node_add_part(struct nps_host_tree *tree, const struct nps_open_call *call,
+			  const struct nps_part_info *reported, uint32_t op_row, uint32_t launch,
+			  uint32_t context)
 {
-	struct nps_capture *capture = tree->capture;
+	struct nps_cann_capture *capture = tree->capture;
 	struct nps_collective *op = nps_capture__collective(capture, op_row);
-	struct nps_part_info *part = nps_capture__push(capture, &capture->parts);
+	struct nps_part_info *part = nps_cann_capture__push(capture, &capture->parts);
 
 	if (!part)
 		return;
-	nps_capture__step(&capture->parts, &tree->part_steps);
-	*part = told ? *told : (struct nps_part_info){ .name = NPS_NONE, .bytes = NPS_NULL };
+	nps_cann_capture__step(&capture->parts, &tree->part_steps);
+	*part = reported ? *reported : (struct nps_part_info){ .name = NPS_NONE, .bytes = NPS_NULL };
 	part->op = op_row;
 	part->context = context;
 	part->master = call->type == tree->master_type;
 	op->tasks++;
-	if (told) {
-		op->hash = op->hash ? op->hash : told->group;
-		op->ranks = op->ranks ? op->ranks : told->ranks;
+	if (reported) {
+		op->hash = op->hash ? op->hash : reported->group;
+		op->ranks = op->ranks ? op->ranks : reported->ranks;
 	}
 	launch_of(tree, launch)->connection = op->connection;
-	add_task(tree, (struct nps_host_task){ launch, context, NPS_NONE, capture->parts.len - 1 });
+	node_add_task(tree, (struct nps_host_task){ launch, context, NPS_NONE, capture->parts.len - 1 });
 }
 
 /* First and last context of a graph. */
 static void read_contexts(const struct nps_host_tree *tree, const struct nps_open_call *call,
-			  struct told_parts *told)
+			  struct reported_parts *reported)
 {
 	for (uint32_t i = call->infos; i != NPS_NONE; i = nps_info(tree, i)->next) {
 		const struct nps_host_event *event = &nps_info(tree, i)->event;
@@ -506,32 +508,34 @@ static void read_contexts(const struct nps_host_tree *tree, const struct nps_ope
 
 		if (nps_info(tree, i)->kind != NPS_HOST_CONTEXTS)
 			continue;
-		told->first = ids[event->contexts.first];
-		told->last = ids[event->contexts.first + 1];
-		told->graph = told->first <= told->last;
+		reported->first = ids[event->contexts.first];
+		reported->last = ids[event->contexts.first + 1];
+		reported->graph = reported->first <= reported->last;
 		return;
 	}
 }
 
-static void add_parts(struct nps_host_tree *tree, const struct nps_open_call *call, uint32_t launch,
-		      struct told_parts *told)
+static void node_add_parts(struct nps_host_tree *tree, const struct nps_open_call *call, uint32_t launch,
+			   struct reported_parts *reported)
 {
 	uint32_t op = collective_of(tree, call, launch_of(tree, launch)->device);
 
 	if (op == NPS_NONE) {
-		add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, NPS_NONE, NPS_NONE });
+		node_add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, NPS_NONE, NPS_NONE });
 		return;
 	}
-	if (launch_of(tree, launch)->kind != NPS_LAUNCH_FFTS || !told->graph) {
-		add_part(tree, call, part_of(tree, call, told, NPS_NO_CONTEXT), op, launch, NPS_NO_CONTEXT);
+	if (launch_of(tree, launch)->kind != NPS_LAUNCH_FFTS || !reported->graph) {
+		node_add_part(tree, call, node_find_part(tree, call, reported, NPS_NO_CONTEXT), op, launch,
+			      NPS_NO_CONTEXT);
 		return;
 	}
-	if (told->last - told->first >= CONTEXTS_MOST) {
+	if (reported->last - reported->first >= CONTEXTS_MOST) {
 		nps_model__lost(tree->capture->model, 1, "collectives with impossible contexts");
 		return;
 	}
-	for (uint32_t context = told->first; context <= told->last && !tree->capture->err; context++) {
-		add_part(tree, call, part_of(tree, call, told, context), op, launch, context);
+	for (uint32_t context = reported->first; context <= reported->last && !tree->capture->err;
+	     context++) {
+		node_add_part(tree, call, node_find_part(tree, call, reported, context), op, launch, context);
 		if (context == UINT32_MAX)
 			break;
 	}
@@ -539,11 +543,11 @@ static void add_parts(struct nps_host_tree *tree, const struct nps_open_call *ca
 
 void nps_host_tree__end_comm(struct nps_host_tree *tree, const struct nps_open_call *call)
 {
-	struct told_parts told = { .from = call->infos, .left = LOOKS_MOST };
+	struct reported_parts reported = { .from = call->infos, .left = MAX_LOOKUPS };
 
-	read_contexts(tree, call, &told);
+	read_contexts(tree, call, &reported);
 	for (uint32_t i = call->launches; i != NPS_NONE && !tree->capture->err; i = nps_info(tree, i)->next)
-		add_parts(tree, call, nps_info(tree, i)->launch.row, &told);
-	if (!told.left)
+		node_add_parts(tree, call, nps_info(tree, i)->launch.row, &reported);
+	if (!reported.left)
 		nps_model__lost(tree->capture->model, 1, "collectives with impossibly many tasks");
 }

@@ -19,11 +19,11 @@
 #define LEVEL_SHIFT 40 /* of a call's key: below are 40 bits of duration */
 #define DURATION_MOST ((1ULL << LEVEL_SHIFT) - 1)
 
-struct file {
+struct host_file {
 	const char *name; /* without "aging." or "unaging." */
 	const char *instead; /* read only if there is none of these */
 	size_t size;
-	void (*record)(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+	void (*record)(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 		       bool aging);
 };
 
@@ -35,10 +35,11 @@ struct half_call {
 	uint16_t level;
 };
 
-static struct nps_host_event *add(struct nps_host_records *records, struct nps_capture *capture,
-				  enum nps_host_kind kind, const uint8_t *p)
+static struct nps_host_event *host_event_add(struct nps_host_records *records,
+					     struct nps_cann_capture *capture, enum nps_host_kind kind,
+					     const uint8_t *p)
 {
-	struct nps_host_event *event = nps_capture__sort(capture, &records->events);
+	struct nps_host_event *event = nps_cann_capture__sort(capture, &records->events);
 
 	if (event) {
 		memset(event, 0, sizeof(*event));
@@ -48,8 +49,8 @@ static struct nps_host_event *add(struct nps_host_records *records, struct nps_c
 	return event;
 }
 
-static void add_call(struct nps_host_records *records, struct nps_capture *capture,
-		     const struct half_call *call, uint64_t begin, uint64_t end)
+static void host_call_add(struct nps_host_records *records, struct nps_cann_capture *capture,
+			  const struct half_call *call, uint64_t begin, uint64_t end)
 {
 	struct nps_host_event *event;
 	uint64_t duration = end - begin;
@@ -62,7 +63,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 		nps_model__lost(capture->model, 1, "calls without a begin time");
 		return;
 	}
-	event = nps_capture__sort(capture, &records->events);
+	event = nps_cann_capture__sort(capture, &records->events);
 	if (!event)
 		return;
 	memset(event, 0, sizeof(*event));
@@ -80,7 +81,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 
 /* --- calls ---------------------------------------------------------------------------------------- */
 
-static struct half_call call_of(const uint8_t *p)
+static struct half_call call_decode(const uint8_t *p)
 {
 	return (struct half_call){ .item = nps_u64(p + 32),
 				   .tid = nps_u32(p + 8),
@@ -96,7 +97,7 @@ static bool same_call(const struct half_call *a, const struct half_call *b)
 }
 
 /* Begins and ends sorted by what they have in common: the first is a begin, the second its end, and so on. */
-static void pair_halves(struct nps_host_records *records, struct nps_capture *capture,
+static void pair_halves(struct nps_host_records *records, struct nps_cann_capture *capture,
 			struct nps_ext_sort *halves)
 {
 	const struct half_call *half;
@@ -107,7 +108,7 @@ static void pair_halves(struct nps_host_records *records, struct nps_capture *ca
 	capture->err = capture->err ? capture->err : nps_ext_sort__finish(halves);
 	while (!capture->err && (half = nps_ext_sort__next(halves))) {
 		if (waiting && same_call(&open, half)) {
-			add_call(records, capture, half, open.key.low, half->key.low);
+			host_call_add(records, capture, half, open.key.low, half->key.low);
 			waiting = false;
 			continue;
 		}
@@ -120,28 +121,28 @@ static void pair_halves(struct nps_host_records *records, struct nps_capture *ca
 	nps_model__lost(capture->model, unpaired, "begins or ends of calls without the other");
 }
 
-static void read_calls_of(struct nps_host_records *records, struct nps_capture *capture, const char *base,
-			  struct nps_ext_sort *halves)
+static void read_calls_of(struct nps_host_records *records, struct nps_cann_capture *capture,
+			  const char *base, struct nps_ext_sort *halves)
 {
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	const uint8_t *p;
-	int err = nps_reader__open(&reader, capture->model, &capture->host.files, base, 40,
-				   (struct nps_magic){ MAGIC, 0 });
+	int err = nps_slice_reader__open(&reader, capture->model, &capture->host.files, base, 40,
+					 (struct nps_magic){ MAGIC, 0 });
 
 	capture->err = capture->err ? capture->err : err;
-	while (!capture->err && (p = nps_reader__next(&reader))) {
-		struct half_call call = call_of(p), *half;
+	while (!capture->err && (p = nps_slice_reader__next(&reader))) {
+		struct half_call call = call_decode(p), *half;
 		uint64_t begin = nps_u64(p + 16), end = nps_u64(p + 24);
 
 		if (end != UINT64_MAX) {
-			add_call(records, capture, &call, begin, end);
+			host_call_add(records, capture, &call, begin, end);
 			continue;
 		}
 		if (call.request == SINGLE_EVENT) {
-			add_call(records, capture, &call, begin, begin);
+			host_call_add(records, capture, &call, begin, begin);
 			continue;
 		}
-		half = nps_capture__sort(capture, halves);
+		half = nps_cann_capture__sort(capture, halves);
 		if (!half)
 			break;
 		*half = call;
@@ -149,10 +150,10 @@ static void read_calls_of(struct nps_host_records *records, struct nps_capture *
 					   (uint64_t)call.tid << 32 | call.request);
 		half->key.low = begin;
 	}
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 }
 
-static void read_calls(struct nps_host_records *records, struct nps_capture *capture)
+static void read_calls(struct nps_host_records *records, struct nps_cann_capture *capture)
 {
 	struct nps_ext_sort halves;
 
@@ -166,7 +167,7 @@ static void read_calls(struct nps_host_records *records, struct nps_capture *cap
 /* --- compact records ---------------------------------------------------------------------------------- */
 
 /* NULL: it is none that counts, or there is no memory. */
-static struct nps_host_launch *launch(struct nps_host_records *records, struct nps_capture *capture,
+static struct nps_host_launch *launch(struct nps_host_records *records, struct nps_cann_capture *capture,
 				      const uint8_t *p, uint32_t type)
 {
 	uint16_t device = nps_u16(p + 24) & 0xfff;
@@ -179,7 +180,7 @@ static struct nps_host_launch *launch(struct nps_host_records *records, struct n
 		nps_model__lost(capture->model, 1, "launches on impossible devices");
 		return NULL;
 	}
-	event = add(records, capture, type == TASK_FLIP ? NPS_HOST_FLIP : NPS_HOST_LAUNCH, p);
+	event = host_event_add(records, capture, type == TASK_FLIP ? NPS_HOST_FLIP : NPS_HOST_LAUNCH, p);
 	if (!event)
 		return NULL;
 	to = &event->launch;
@@ -194,7 +195,7 @@ static struct nps_host_launch *launch(struct nps_host_records *records, struct n
 	return to;
 }
 
-static void task_track(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void task_track(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 		       bool aging)
 {
 	uint64_t type = nps_u64(p + 32);
@@ -207,8 +208,8 @@ static void task_track(struct nps_host_records *records, struct nps_capture *cap
 	to->task = nps_u32(p + 28);
 }
 
-static void task_track_v2(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-			  bool aging)
+static void task_track_v2(struct nps_host_records *records, struct nps_cann_capture *capture,
+			  const uint8_t *p, bool aging)
 {
 	struct nps_host_launch *to = launch(records, capture, p, nps_u32(p + 36));
 
@@ -219,10 +220,10 @@ static void task_track_v2(struct nps_host_records *records, struct nps_capture *
 	to->task = nps_u32(p + 32);
 }
 
-static void node_basic_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-			    bool aging)
+static void node_basic_info(struct nps_host_records *records, struct nps_cann_capture *capture,
+			    const uint8_t *p, bool aging)
 {
-	struct nps_host_event *event = add(records, capture, NPS_HOST_NODE, p);
+	struct nps_host_event *event = host_event_add(records, capture, NPS_HOST_NODE, p);
 
 	if (!event)
 		return;
@@ -235,10 +236,10 @@ static void node_basic_info(struct nps_host_records *records, struct nps_capture
 	event->node.tid = nps_u32(p + 8);
 }
 
-static void node_attr_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-			   bool aging)
+static void node_attr_info(struct nps_host_records *records, struct nps_cann_capture *capture,
+			   const uint8_t *p, bool aging)
 {
-	struct nps_host_event *event = add(records, capture, NPS_HOST_ATTRIBUTES, p);
+	struct nps_host_event *event = host_event_add(records, capture, NPS_HOST_ATTRIBUTES, p);
 
 	(void)aging;
 	if (!event)
@@ -248,10 +249,10 @@ static void node_attr_info(struct nps_host_records *records, struct nps_capture 
 	event->attributes.tid = nps_u32(p + 8);
 }
 
-static void hccl_op_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void hccl_op_info(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 			 bool aging)
 {
-	struct nps_host_event *event = add(records, capture, NPS_HOST_COMM_OP, p);
+	struct nps_host_event *event = host_event_add(records, capture, NPS_HOST_COMM_OP, p);
 
 	(void)aging;
 	if (!event)
@@ -265,10 +266,10 @@ static void hccl_op_info(struct nps_host_records *records, struct nps_capture *c
 }
 
 /* OPERATION_AT: where the record has the kind of the copy. */
-static void copy_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void copy_info(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 		      size_t operation_at)
 {
-	struct nps_host_event *event = add(records, capture, NPS_HOST_COPY, p);
+	struct nps_host_event *event = host_event_add(records, capture, NPS_HOST_COPY, p);
 
 	if (!event)
 		return;
@@ -277,30 +278,31 @@ static void copy_info(struct nps_host_records *records, struct nps_capture *capt
 	event->copy.tid = nps_u32(p + 8);
 }
 
-static void memcpy_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void memcpy_info(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 			bool aging)
 {
 	(void)aging;
 	copy_info(records, capture, p, 40);
 }
 
-static void memcpy_ext_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-			    bool aging)
+static void memcpy_ext_info(struct nps_host_records *records, struct nps_cann_capture *capture,
+			    const uint8_t *p, bool aging)
 {
 	(void)aging;
 	copy_info(records, capture, p, 32);
 }
 
-static void captured(struct nps_host_records *records, struct nps_capture *capture, struct nps_captured row)
+static void captured(struct nps_host_records *records, struct nps_cann_capture *capture,
+		     struct nps_captured row)
 {
-	struct nps_captured *to = nps_capture__push(capture, &records->captured);
+	struct nps_captured *to = nps_cann_capture__push(capture, &records->captured);
 
 	if (to)
 		*to = row;
 }
 
 /* The record is a begin or an end: they are joined when all are known. */
-static void capture_stream_info(struct nps_host_records *records, struct nps_capture *capture,
+static void capture_stream_info(struct nps_host_records *records, struct nps_cann_capture *capture,
 				const uint8_t *p, bool aging)
 {
 	uint64_t time = nps_u64(p + 16);
@@ -315,7 +317,7 @@ static void capture_stream_info(struct nps_host_records *records, struct nps_cap
 					.model = nps_u16(p + 30) });
 }
 
-static void capture_stream_info_v2(struct nps_host_records *records, struct nps_capture *capture,
+static void capture_stream_info_v2(struct nps_host_records *records, struct nps_cann_capture *capture,
 				   const uint8_t *p, bool aging)
 {
 	uint64_t time = nps_u64(p + 16);
@@ -331,7 +333,7 @@ static void capture_stream_info_v2(struct nps_host_records *records, struct nps_
 
 /* --- additional records ------------------------------------------------------------------------------- */
 
-static void tensor_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void tensor_info(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 			bool aging)
 {
 	uint32_t n = nps_u32(p + 32), list;
@@ -345,7 +347,7 @@ static void tensor_info(struct nps_host_records *records, struct nps_capture *ca
 	list = nps_tensors__add(&capture->tensors, p + 36, n);
 	if (list == NPS_NONE)
 		capture->err = -ENOMEM;
-	event = add(records, capture, NPS_HOST_TENSORS, p);
+	event = host_event_add(records, capture, NPS_HOST_TENSORS, p);
 	if (!event)
 		return;
 	event->tensors.name = nps_u64(p + 24);
@@ -353,8 +355,8 @@ static void tensor_info(struct nps_host_records *records, struct nps_capture *ca
 	event->tensors.tid = nps_u32(p + 8);
 }
 
-static void context_id_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-			    bool aging)
+static void context_id_info(struct nps_host_records *records, struct nps_cann_capture *capture,
+			    const uint8_t *p, bool aging)
 {
 	uint32_t n = nps_u32(p + 32), first = records->contexts.len;
 	struct nps_host_event *event;
@@ -365,13 +367,13 @@ static void context_id_info(struct nps_host_records *records, struct nps_capture
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *id = nps_capture__push(capture, &records->contexts);
+		uint32_t *id = nps_cann_capture__push(capture, &records->contexts);
 
 		if (!id)
 			return;
 		*id = nps_u32(p + 36 + 4 * i);
 	}
-	event = add(records, capture, NPS_HOST_CONTEXTS, p);
+	event = host_event_add(records, capture, NPS_HOST_CONTEXTS, p);
 	if (!event)
 		return;
 	event->contexts.name = nps_u64(p + 24);
@@ -381,10 +383,10 @@ static void context_id_info(struct nps_host_records *records, struct nps_capture
 	event->contexts.tid = nps_u32(p + 8);
 }
 
-static void hccl_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void hccl_info(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 		      bool aging)
 {
-	struct nps_part_info *part = nps_capture__push(capture, &records->parts);
+	struct nps_part_info *part = nps_cann_capture__push(capture, &records->parts);
 	struct nps_host_event *event;
 	uint64_t bits = nps_u64(p + 88);
 
@@ -410,15 +412,15 @@ static void hccl_info(struct nps_host_records *records, struct nps_capture *capt
 	part->link = nps_u32(p + 128);
 	part->transport = nps_u32(p + 132);
 	part->rdma = nps_u32(p + 136);
-	event = add(records, capture, NPS_HOST_COMM_PART, p);
+	event = host_event_add(records, capture, NPS_HOST_COMM_PART, p);
 	if (!event)
 		return;
 	event->part.row = records->parts.len - 1;
 	event->part.tid = nps_u32(p + 8);
 }
 
-static void fusion_op_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-			   bool aging)
+static void fusion_op_info(struct nps_host_records *records, struct nps_cann_capture *capture,
+			   const uint8_t *p, bool aging)
 {
 	struct nps_fusion *fusion;
 	struct nps_host_event *event;
@@ -428,7 +430,7 @@ static void fusion_op_info(struct nps_host_records *records, struct nps_capture 
 		nps_model__lost(capture->model, 1, "records of fusion_op_info with impossible counts");
 		return;
 	}
-	fusion = nps_capture__push(capture, &records->fusions);
+	fusion = nps_cann_capture__push(capture, &records->fusions);
 	if (!fusion)
 		return;
 	fusion->name = nps_u64(p + 24);
@@ -440,14 +442,14 @@ static void fusion_op_info(struct nps_host_records *records, struct nps_capture 
 	fusion->total = nps_u64(p + 68);
 	for (int i = 0; i < ORIGINALS_MOST; i++)
 		fusion->originals[i] = nps_u64(p + 76 + 8 * i);
-	event = add(records, capture, NPS_HOST_FUSION, p);
+	event = host_event_add(records, capture, NPS_HOST_FUSION, p);
 	if (!event)
 		return;
 	event->fusion.row = records->fusions.len - 1;
 	event->fusion.tid = nps_u32(p + 8);
 }
 
-static void graph_id_map(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
+static void graph_id_map(struct nps_host_records *records, struct nps_cann_capture *capture, const uint8_t *p,
 			 bool aging)
 {
 	uint32_t name = nps_dictionary__name(&capture->names, nps_u64(p + 24));
@@ -459,7 +461,7 @@ static void graph_id_map(struct nps_host_records *records, struct nps_capture *c
 
 /* --- all of them -------------------------------------------------------------------------------------- */
 
-static const struct file files[] = {
+static const struct host_file files[] = {
 	{ "compact.task_track", NULL, 64, task_track },
 	{ "compact.task_track_v2", "compact.task_track", 64, task_track_v2 },
 	{ "compact.node_basic_info", NULL, 64, node_basic_info },
@@ -478,7 +480,7 @@ static const struct file files[] = {
 
 static const char *const ages[] = { "unaging.", "aging." };
 
-static bool exists(const struct nps_capture *capture, const char *name)
+static bool host_file_exists(const struct nps_cann_capture *capture, const char *name)
 {
 	char base[96];
 
@@ -490,21 +492,21 @@ static bool exists(const struct nps_capture *capture, const char *name)
 	return false;
 }
 
-static void read_file(struct nps_host_records *records, struct nps_capture *capture, const struct file *file,
-		      size_t age)
+static void host_file_read(struct nps_host_records *records, struct nps_cann_capture *capture,
+			   const struct host_file *file, size_t age)
 {
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	const uint8_t *p;
 	char base[96];
 	int err;
 
 	snprintf(base, sizeof(base), "%s%s", ages[age], file->name);
-	err = nps_reader__open(&reader, capture->model, &capture->host.files, base, file->size,
-			       (struct nps_magic){ MAGIC, 0 });
+	err = nps_slice_reader__open(&reader, capture->model, &capture->host.files, base, file->size,
+				     (struct nps_magic){ MAGIC, 0 });
 	capture->err = capture->err ? capture->err : err;
-	while (!capture->err && (p = nps_reader__next(&reader)))
+	while (!capture->err && (p = nps_slice_reader__next(&reader)))
 		file->record(records, capture, p, age == 1);
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 	nps_vec__cool(&records->parts);
 }
 
@@ -540,7 +542,7 @@ static void close_captured(struct nps_host_records *records)
 	records->captured.len = n;
 }
 
-int nps_host_records__read(struct nps_host_records *records, struct nps_capture *capture)
+int nps_host_records__read(struct nps_host_records *records, struct nps_cann_capture *capture)
 {
 	int tmpfd = capture->model->tmpfd;
 
@@ -552,10 +554,10 @@ int nps_host_records__read(struct nps_host_records *records, struct nps_capture 
 	nps_vec__init(&records->captured, tmpfd, sizeof(struct nps_captured));
 	read_calls(records, capture);
 	for (size_t i = 0; !capture->err && i < NPS_ARRAY_SIZE(files); i++) {
-		if (exists(capture, files[i].instead))
+		if (host_file_exists(capture, files[i].instead))
 			continue;
 		for (size_t age = 0; age < NPS_ARRAY_SIZE(ages); age++)
-			read_file(records, capture, &files[i], age);
+			host_file_read(records, capture, &files[i], age);
 	}
 	close_captured(records);
 	if (!capture->err)

@@ -103,7 +103,7 @@ struct nps_host_records {
 };
 
 /* Reads all files. 0 or negative errno. */
-int nps_host_records__read(struct nps_host_records *records, struct nps_capture *capture);
+int nps_host_records__read(struct nps_host_records *records, struct nps_cann_capture *capture);
 void nps_host_records__free(struct nps_host_records *records);
 
 #endif

@@ -25,13 +25,13 @@ static uint32_t new_info(struct nps_host_tree *tree)
 		tree->free_info = nps_info(tree, info)->next;
 		return info;
 	}
-	if (!nps_capture__push(tree->capture, &tree->infos))
+	if (!nps_cann_capture__push(tree->capture, &tree->infos))
 		return NPS_NONE;
 	return tree->infos.len - 1;
 }
 
 /* Appends an empty record to a list that begins at *FIRST. */
-static struct nps_host_info *append(struct nps_host_tree *tree, uint32_t *first, uint32_t *last)
+static struct nps_host_info *info_append(struct nps_host_tree *tree, uint32_t *first, uint32_t *last)
 {
 	uint32_t info = new_info(tree);
 
@@ -54,17 +54,17 @@ static void free_list(struct nps_host_tree *tree, uint32_t first, uint32_t last)
 	tree->free_info = first;
 }
 
-static struct nps_thread *thread_of(struct nps_host_tree *tree, uint32_t tid)
+static struct nps_call_thread *tree_thread(struct nps_host_tree *tree, uint32_t tid)
 {
 	uint32_t i = nps_map__get(&tree->thread_of, tid);
-	struct nps_thread *thread;
+	struct nps_call_thread *thread;
 
 	if (i != NPS_NONE)
-		return &NPS_AT(&tree->threads, struct nps_thread, i);
-	thread = nps_capture__push(tree->capture, &tree->threads);
+		return &NPS_AT(&tree->threads, struct nps_call_thread, i);
+	thread = nps_cann_capture__push(tree->capture, &tree->threads);
 	if (!thread)
 		return NULL;
-	*thread = (struct nps_thread){ .tid = tid, .top = NPS_NONE, .inside = NPS_NONE };
+	*thread = (struct nps_call_thread){ .tid = tid, .top = NPS_NONE, .inside = NPS_NONE };
 	if (nps_map__put(&tree->thread_of, tid, tree->threads.len - 1))
 		tree->capture->err = -ENOMEM;
 	return thread;
@@ -72,7 +72,7 @@ static struct nps_thread *thread_of(struct nps_host_tree *tree, uint32_t tid)
 
 /* --- calls that end ------------------------------------------------------------------------------------- */
 
-static void end_call(struct nps_host_tree *tree, uint32_t i)
+static void call_end(struct nps_host_tree *tree, uint32_t i)
 {
 	struct nps_open_call *call = nps_call(tree, i);
 
@@ -87,7 +87,7 @@ static void end_call(struct nps_host_tree *tree, uint32_t i)
 }
 
 /* Ends the calls of THREAD that are over before TIME, inner ones first. */
-static void end_calls(struct nps_host_tree *tree, struct nps_thread *thread, uint64_t time)
+static void end_calls(struct nps_host_tree *tree, struct nps_call_thread *thread, uint64_t time)
 {
 	uint32_t *link = &thread->top, i;
 
@@ -100,13 +100,13 @@ static void end_calls(struct nps_host_tree *tree, struct nps_thread *thread, uin
 		}
 		*link = call->below;
 		thread->depth--;
-		end_call(tree, i);
+		call_end(tree, i);
 	}
 }
 
 /* The innermost call of LEVEL that is open at TIME: it began before, and TIME may be its end. */
-static uint32_t innermost(const struct nps_host_tree *tree, const struct nps_thread *thread, uint32_t level,
-			  uint64_t time)
+static uint32_t call_innermost(const struct nps_host_tree *tree, const struct nps_call_thread *thread,
+			       uint32_t level, uint64_t time)
 {
 	uint32_t i = thread->top;
 
@@ -135,10 +135,10 @@ static uint32_t mode_of(const struct nps_host_tree *tree, uint32_t level, uint32
 }
 
 /* The row of `api`. A call that ended before the capture has none, but may have launched what runs in it. */
-static void add_api(struct nps_host_tree *tree, const struct nps_host_event *event, uint32_t name,
-		    uint32_t connection)
+static void call_add_api(struct nps_host_tree *tree, const struct nps_host_event *event, uint32_t name,
+			 uint32_t connection)
 {
-	struct nps_capture *capture = tree->capture;
+	struct nps_cann_capture *capture = tree->capture;
 	struct nps_model *m = capture->model;
 	const struct nps_cann_dir *host = &capture->host;
 	uint32_t level = event->call.level, item = NPS_NONE;
@@ -169,8 +169,8 @@ static void add_api(struct nps_host_tree *tree, const struct nps_host_event *eve
 }
 
 /* An operator's own call within one of the same level adds nothing. */
-static bool is_redundant(const struct nps_host_tree *tree, const struct nps_thread *thread, uint32_t level,
-			 uint64_t begin, uint32_t name)
+static bool is_redundant(const struct nps_host_tree *tree, const struct nps_call_thread *thread,
+			 uint32_t level, uint64_t begin, uint32_t name)
 {
 	if (level == NPS_LEVEL_NODE || name == tree->record_event || name == tree->stream_wait)
 		return false;
@@ -188,10 +188,10 @@ static uint32_t new_call(struct nps_host_tree *tree)
 		tree->free_call = nps_call(tree, i)->below;
 		return i;
 	}
-	return nps_capture__push(tree->capture, &tree->calls) ? tree->calls.len - 1 : NPS_NONE;
+	return nps_cann_capture__push(tree->capture, &tree->calls) ? tree->calls.len - 1 : NPS_NONE;
 }
 
-static void open_call(struct nps_host_tree *tree, struct nps_thread *thread,
+static void open_call(struct nps_host_tree *tree, struct nps_call_thread *thread,
 		      const struct nps_host_event *event, uint32_t connection)
 {
 	const struct nps_open_call *parent = NULL;
@@ -231,24 +231,24 @@ static void open_call(struct nps_host_tree *tree, struct nps_thread *thread,
 	thread->depth++;
 }
 
-static bool is_shown(uint32_t level)
+static bool is_level_shown(uint32_t level)
 {
 	return level == NPS_LEVEL_ACL || level == NPS_LEVEL_MODEL || level == NPS_LEVEL_NODE ||
 	       level == NPS_LEVEL_COMM || level == NPS_LEVEL_RUNTIME;
 }
 
-static void begin_call(struct nps_host_tree *tree, struct nps_thread *thread,
+static void call_begin(struct nps_host_tree *tree, struct nps_call_thread *thread,
 		       const struct nps_host_event *event)
 {
 	uint32_t level = event->call.level, connection, name;
 
-	if (!is_shown(level)) {
+	if (!is_level_shown(level)) {
 		tree->unshown++;
 		return;
 	}
 	connection = tree->connections++;
 	name = nps_dictionary__type(&tree->capture->names, level, event->call.type);
-	add_api(tree, event, name, connection);
+	call_add_api(tree, event, name, connection);
 	/* A call without length contains no record. */
 	if (level == NPS_LEVEL_RUNTIME || event->call.end == event->key.high)
 		return;
@@ -285,7 +285,7 @@ static const struct nps_launch_type *launch_type(struct nps_host_tree *tree, uin
 		{ "IPC_EVENT_", NULL, NPS_LAUNCH_EVENT, false },
 		{ "REMOTE_EVENT_", NULL, NPS_LAUNCH_EVENT, false },
 	};
-	struct nps_capture *capture = tree->capture;
+	struct nps_cann_capture *capture = tree->capture;
 	uint32_t i = nps_map__get(&tree->launch_type_of, number);
 	struct nps_launch_type type = { .core = NPS_NONE }, *to;
 	const char *name;
@@ -303,7 +303,7 @@ static const struct nps_launch_type *launch_type(struct nps_host_tree *tree, uin
 		if (kinds[i].core)
 			type.core = nps_strings__addz(capture->model->strings, kinds[i].core);
 	}
-	to = nps_capture__push(capture, &tree->launch_types);
+	to = nps_cann_capture__push(capture, &tree->launch_types);
 	if (!to)
 		return NULL;
 	*to = type;
@@ -336,7 +336,7 @@ static uint32_t captured_model(const struct nps_host_tree *tree, const struct np
 }
 
 /* Forgets copies and sizes of an earlier call. */
-static void enter(struct nps_thread *thread, uint32_t connection)
+static void thread_enter_launch(struct nps_call_thread *thread, uint32_t connection)
 {
 	if (thread->inside == connection)
 		return;
@@ -345,7 +345,7 @@ static void enter(struct nps_thread *thread, uint32_t connection)
 	thread->sized = false;
 }
 
-static void copy_launched(struct nps_thread *thread, struct nps_launch *launch, uint32_t row)
+static void copy_launched(struct nps_call_thread *thread, struct nps_launch *launch, uint32_t row)
 {
 	if (thread->sized) {
 		launch->bytes = NPS_MIN(thread->bytes, (uint64_t)INT64_MAX);
@@ -356,13 +356,13 @@ static void copy_launched(struct nps_thread *thread, struct nps_launch *launch, 
 	}
 }
 
-static void copy_sized(struct nps_host_tree *tree, struct nps_thread *thread,
+static void copy_sized(struct nps_host_tree *tree, struct nps_call_thread *thread,
 		       const struct nps_host_event *event)
 {
-	uint32_t call = innermost(tree, thread, 0, event->key.high);
+	uint32_t call = call_innermost(tree, thread, 0, event->key.high);
 	struct nps_launch *launch;
 
-	enter(thread, call == NPS_NONE ? NPS_NONE : nps_call(tree, call)->connection);
+	thread_enter_launch(thread, call == NPS_NONE ? NPS_NONE : nps_call(tree, call)->connection);
 	if (!thread->ncopies) {
 		thread->sized = true;
 		thread->bytes = event->copy.bytes;
@@ -380,14 +380,14 @@ static void copy_sized(struct nps_host_tree *tree, struct nps_thread *thread,
 static struct nps_launch *add_launch(struct nps_host_tree *tree, const struct nps_host_event *event,
 				     const struct nps_launch_type *type, const struct nps_open_call *call)
 {
-	struct nps_capture *capture = tree->capture;
-	struct nps_launch *launch = nps_capture__push(capture, &capture->launches);
+	struct nps_cann_capture *capture = tree->capture;
+	struct nps_launch *launch = nps_cann_capture__push(capture, &capture->launches);
 	const struct nps_host_launch *track = &event->launch;
 	bool graph = call && call->loads;
 
 	if (!launch)
 		return NULL;
-	nps_capture__step(&capture->launches, &tree->launch_steps);
+	nps_cann_capture__step(&capture->launches, &tree->launch_steps);
 	*launch = (struct nps_launch){
 		.bytes = NPS_NULL,
 		.stream = track->stream,
@@ -412,10 +412,10 @@ static struct nps_launch *add_launch(struct nps_host_tree *tree, const struct np
 	return launch;
 }
 
-static void launched(struct nps_host_tree *tree, struct nps_thread *thread,
-		     const struct nps_host_event *event)
+static void thread_add_launch(struct nps_host_tree *tree, struct nps_call_thread *thread,
+			      const struct nps_host_event *event)
 {
-	uint32_t call = innermost(tree, thread, 0, event->key.high), owner = NPS_NONE, row;
+	uint32_t call = call_innermost(tree, thread, 0, event->key.high), owner = NPS_NONE, row;
 	const struct nps_launch_type *type = launch_type(tree, event->launch.type);
 	struct nps_launch *launch;
 	struct nps_open_call *in;
@@ -427,7 +427,7 @@ static void launched(struct nps_host_tree *tree, struct nps_thread *thread,
 		return;
 	row = tree->capture->launches.len - 1;
 	if (type->kind == NPS_LAUNCH_COPY) {
-		enter(thread, launch->connection);
+		thread_enter_launch(thread, launch->connection);
 		copy_launched(thread, launch, row);
 	}
 	if (call != NPS_NONE) {
@@ -439,7 +439,7 @@ static void launched(struct nps_host_tree *tree, struct nps_thread *thread,
 	} else {
 		struct nps_open_call *of = nps_call(tree, owner);
 		uint32_t first = of->launches, last = of->last_launch;
-		struct nps_host_info *info = append(tree, &first, &last);
+		struct nps_host_info *info = info_append(tree, &first, &last);
 
 		if (!info)
 			return;
@@ -453,10 +453,10 @@ static void launched(struct nps_host_tree *tree, struct nps_thread *thread,
 
 /* --- other records -------------------------------------------------------------------------------- */
 
-static void attach(struct nps_host_tree *tree, struct nps_thread *thread, const struct nps_host_event *event,
-		   enum nps_host_kind kind, uint32_t level)
+static void attach(struct nps_host_tree *tree, struct nps_call_thread *thread,
+		   const struct nps_host_event *event, enum nps_host_kind kind, uint32_t level)
 {
-	uint32_t call = innermost(tree, thread, level, event->key.high), first, last;
+	uint32_t call = call_innermost(tree, thread, level, event->key.high), first, last;
 	struct nps_host_info *info;
 
 	if (call == NPS_NONE) {
@@ -465,7 +465,7 @@ static void attach(struct nps_host_tree *tree, struct nps_thread *thread, const 
 	}
 	first = nps_call(tree, call)->infos;
 	last = nps_call(tree, call)->last_info;
-	info = append(tree, &first, &last);
+	info = info_append(tree, &first, &last);
 	if (!info)
 		return;
 	info->kind = kind;
@@ -475,7 +475,7 @@ static void attach(struct nps_host_tree *tree, struct nps_thread *thread, const 
 }
 
 /* The names of the operators that became FUSION, `a;b;c`; NPS_NONE without memory. */
-static uint32_t originals_of(struct nps_capture *capture, const struct nps_fusion *fusion)
+static uint32_t originals_of(struct nps_cann_capture *capture, const struct nps_fusion *fusion)
 {
 	const struct nps_model *m = capture->model;
 	uint32_t names[NPS_ARRAY_SIZE(fusion->originals)], text;
@@ -500,14 +500,14 @@ static uint32_t originals_of(struct nps_capture *capture, const struct nps_fusio
 	return text;
 }
 
-static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
+static void fused(struct nps_host_tree *tree, const struct nps_call_thread *thread,
 		  const struct nps_host_event *event)
 {
-	struct nps_capture *capture = tree->capture;
+	struct nps_cann_capture *capture = tree->capture;
 	struct nps_model *m = capture->model;
 	const struct nps_fusion *fusion =
 		&NPS_AT(&tree->records.fusions, struct nps_fusion, event->fusion.row);
-	uint32_t call = innermost(tree, thread, NPS_LEVEL_MODEL, event->key.high), originals;
+	uint32_t call = call_innermost(tree, thread, NPS_LEVEL_MODEL, event->key.high), originals;
 
 	if (call == NPS_NONE) {
 		tree->outside++;
@@ -538,10 +538,10 @@ static uint32_t tid_of(const struct nps_host_event *event, enum nps_host_kind ki
 	return kind == NPS_HOST_CALL ? event->call.tid : event->key.low >> 16 & UINT32_MAX;
 }
 
-static void take(struct nps_host_tree *tree, const struct nps_host_event *event)
+static void tree_add_event(struct nps_host_tree *tree, const struct nps_host_event *event)
 {
 	enum nps_host_kind kind = event->key.low >> 56;
-	struct nps_thread *thread = thread_of(tree, tid_of(event, kind));
+	struct nps_call_thread *thread = tree_thread(tree, tid_of(event, kind));
 
 	if (!thread)
 		return;
@@ -549,10 +549,10 @@ static void take(struct nps_host_tree *tree, const struct nps_host_event *event)
 		end_calls(tree, thread, event->key.high);
 	switch (kind) {
 	case NPS_HOST_CALL:
-		begin_call(tree, thread, event);
+		call_begin(tree, thread, event);
 		break;
 	case NPS_HOST_LAUNCH:
-		launched(tree, thread, event);
+		thread_add_launch(tree, thread, event);
 		break;
 	case NPS_HOST_FLIP:
 		if (tree->capture->batches)
@@ -585,7 +585,7 @@ static void take(struct nps_host_tree *tree, const struct nps_host_event *event)
 static bool is_repeated(struct nps_host_tree *tree, const struct nps_host_event *event,
 			const struct nps_host_event *last)
 {
-	const struct nps_thread *thread;
+	const struct nps_call_thread *thread;
 
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): unequal padding lets a repeated one pass */
 	if (memcmp(event, last, sizeof(*event)) != 0)
@@ -596,16 +596,16 @@ static bool is_repeated(struct nps_host_tree *tree, const struct nps_host_event 
 	case NPS_HOST_CONTEXTS:
 		return false;
 	case NPS_HOST_COPY:
-		thread = thread_of(tree, tid_of(event, NPS_HOST_COPY));
+		thread = tree_thread(tree, tid_of(event, NPS_HOST_COPY));
 		return thread && !thread->ncopies;
 	default:
 		return true;
 	}
 }
 
-static void walk(struct nps_host_tree *tree)
+static void tree_walk(struct nps_host_tree *tree)
 {
-	struct nps_capture *capture = tree->capture;
+	struct nps_cann_capture *capture = tree->capture;
 	struct nps_host_event last = { .key.low = UINT64_MAX };
 	const struct nps_host_event *event;
 	uint64_t repeated = 0;
@@ -615,18 +615,18 @@ static void walk(struct nps_host_tree *tree)
 			    "records");
 	while (!capture->err && (event = nps_ext_sort__next(&tree->records.events))) {
 		nps_progress__add(capture->model->progress, 1);
-		nps_capture__step(&tree->records.parts, &steps);
+		nps_cann_capture__step(&tree->records.parts, &steps);
 		if (is_repeated(tree, event, &last)) {
 			repeated++;
 			continue;
 		}
 		last = *event;
-		take(tree, event);
+		tree_add_event(tree, event);
 	}
 	if (!capture->err)
 		capture->err = tree->records.events.err;
 	for (size_t i = 0; !capture->err && i < tree->threads.len; i++)
-		end_calls(tree, &NPS_AT(&tree->threads, struct nps_thread, i), UINT64_MAX);
+		end_calls(tree, &NPS_AT(&tree->threads, struct nps_call_thread, i), UINT64_MAX);
 	nps_model__lost(capture->model, repeated, "records of the host that repeat another one");
 	nps_model__lost(capture->model, tree->outside, "records outside the calls that they describe");
 	nps_model__lost(capture->model, capture->tensors.dropped, "tensors of operators that have too many");
@@ -634,14 +634,14 @@ static void walk(struct nps_host_tree *tree)
 	nps_model__lost(capture->model, tree->deep, "calls nested deeper than %d", DEPTH_MOST);
 }
 
-static uint32_t *batch_of(void *arg, uint32_t row)
+static uint32_t *tree_batch(void *arg, uint32_t row)
 {
-	struct nps_capture *capture = arg;
+	struct nps_cann_capture *capture = arg;
 
 	return &NPS_AT(&capture->launches, struct nps_launch, row).batch;
 }
 
-int nps_capture__host(struct nps_capture *capture)
+int nps_cann_capture__host(struct nps_cann_capture *capture)
 {
 	struct nps_host_tree tree = { .capture = capture, .free_call = NPS_NONE, .free_info = NPS_NONE };
 	int tmpfd = capture->model->tmpfd;
@@ -650,18 +650,18 @@ int nps_capture__host(struct nps_capture *capture)
 	memset(tree.core_names, 0xff, sizeof(tree.core_names));
 	if (capture->host.fd < 0)
 		return 0;
-	nps_vec__init(&tree.threads, tmpfd, sizeof(struct nps_thread));
+	nps_vec__init(&tree.threads, tmpfd, sizeof(struct nps_call_thread));
 	nps_vec__init(&tree.calls, tmpfd, sizeof(struct nps_open_call));
 	nps_vec__init(&tree.infos, tmpfd, sizeof(struct nps_host_info));
 	nps_vec__init(&tree.launch_types, tmpfd, sizeof(struct nps_launch_type));
-	nps_batches__init(&tree.batches, tmpfd, batch_of, capture);
+	nps_batches__init(&tree.batches, tmpfd, tree_batch, capture);
 	tree.record_event = nps_strings__addz(capture->model->strings, "aclrtRecordEvent");
 	tree.stream_wait = nps_strings__addz(capture->model->strings, "aclrtStreamWaitEvent");
 	for (size_t i = 0; i < NPS_ACL_MODES; i++)
 		tree.acl_modes[i] = acl_modes[i] ? nps_strings__addz(capture->model->strings, acl_modes[i])
 						 : NPS_NONE;
 	if (!nps_host_records__read(&tree.records, capture))
-		walk(&tree);
+		tree_walk(&tree);
 	nps_host_records__free(&tree.records);
 	nps_host_tree__free_descs(&tree);
 	nps_vec__free(&tree.threads);

@@ -45,7 +45,7 @@ struct nps_launch_type {
 	bool kernel; /* even without an operator's call */
 };
 
-struct nps_thread {
+struct nps_call_thread {
 	uint32_t tid, top; /* innermost call */
 	uint32_t depth;
 	/* Copies and their sizes are separate records; both belong to the same call. */
@@ -57,7 +57,7 @@ struct nps_thread {
 };
 
 struct nps_host_tree {
-	struct nps_capture *capture;
+	struct nps_cann_capture *capture;
 	struct nps_host_records records;
 	struct nps_vec threads, calls, infos; /* the pools */
 	struct nps_map thread_of;

@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "cann/capture.h"
 #include "cann/hardware.h"
-#include "cann/side.h"
+#include "cann/aux_files.h"
 #include "import.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@
 
 #define DRIVER_WITH_BATCHES 0x072211
 
-void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec)
+void *nps_cann_capture__push(struct nps_cann_capture *capture, struct nps_vec *vec)
 {
 	void *row = vec->len < NPS_NONE - 1 ? nps_vec__push(vec) : NULL;
 
@@ -27,7 +27,7 @@ void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec)
 	return row;
 }
 
-void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort)
+void *nps_cann_capture__sort(struct nps_cann_capture *capture, struct nps_ext_sort *sort)
 {
 	void *row = nps_ext_sort__add(sort);
 
@@ -36,11 +36,11 @@ void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort)
 	return row;
 }
 
-void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *m)
+void nps_cann_capture__init(struct nps_cann_capture *capture, struct nps_model *m)
 {
 	int tmpfd = m->tmpfd;
 
-	*capture = (struct nps_capture){ .model = m, .host = { .fd = -1, .datafd = -1 } };
+	*capture = (struct nps_cann_capture){ .model = m, .host = { .fd = -1, .datafd = -1 } };
 	nps_tensors__init(&capture->tensors, m->strings, tmpfd);
 	nps_vec__init(&capture->launches, tmpfd, sizeof(struct nps_launch));
 	nps_vec__init(&capture->host_tasks, tmpfd, sizeof(struct nps_host_task));
@@ -58,7 +58,7 @@ void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *m)
 	nps_ext_sort__init(&capture->matches, tmpfd, sizeof(struct nps_match));
 }
 
-void nps_cann_capture__free(struct nps_capture *capture)
+void nps_cann_capture__free(struct nps_cann_capture *capture)
 {
 	nps_tensors__free(&capture->tensors);
 	nps_dictionary__free(&capture->names);
@@ -127,7 +127,7 @@ static size_t list_devices(int fd, uint32_t *numbers)
 	return n;
 }
 
-static int open_dirs(struct nps_capture *capture, int fd)
+static int open_dirs(struct nps_cann_capture *capture, int fd)
 {
 	uint32_t numbers[NPS_DEVICES_MAX];
 	size_t n = list_devices(fd, numbers);
@@ -191,7 +191,7 @@ static uint32_t uid_text(struct nps_model *m, const char *text)
 	return *end || errno ? text_or_none(m, text) : nps_strings__addf(m->strings, "%llu", uid);
 }
 
-static int add_devices(struct nps_capture *capture)
+static int add_devices(struct nps_cann_capture *capture)
 {
 	struct nps_model *m = capture->model;
 	int err = 0;
@@ -211,7 +211,7 @@ static int add_devices(struct nps_capture *capture)
 	return err;
 }
 
-static int describe(struct nps_capture *capture, const char *path)
+static int device_describe(struct nps_cann_capture *capture, const char *path)
 {
 	struct nps_model *m = capture->model;
 	const struct nps_cann_dir *first = capture->host.fd >= 0 ? &capture->host : &capture->devices[0];
@@ -239,7 +239,7 @@ static int describe(struct nps_capture *capture, const char *path)
 }
 
 /* Clocks; what a directory lacks comes from the others. */
-static void set_clocks(struct nps_capture *capture)
+static void capture_set_clocks(struct nps_cann_capture *capture)
 {
 	struct nps_model *m = capture->model;
 	struct nps_cann_dir *host = &capture->host;
@@ -258,7 +258,7 @@ static void set_clocks(struct nps_capture *capture)
 		nps_model__cover(m, 0, host->end_us * 1000);
 }
 
-static uint64_t bytes_of(const struct nps_cann_dir *dir)
+static uint64_t directory_bytes(const struct nps_cann_dir *dir)
 {
 	uint64_t total = 0;
 
@@ -267,43 +267,43 @@ static uint64_t bytes_of(const struct nps_cann_dir *dir)
 	return total;
 }
 
-static int import(struct nps_capture *capture)
+static int capture_import(struct nps_cann_capture *capture)
 {
 	struct nps_model *m = capture->model;
 	uint64_t total = 0;
 
 	if (capture->host.fd >= 0)
-		total += bytes_of(&capture->host);
+		total += directory_bytes(&capture->host);
 	for (size_t i = 0; i < capture->ndevices; i++)
-		total += bytes_of(&capture->devices[i]);
+		total += directory_bytes(&capture->devices[i]);
 	nps_progress__stage(m->progress, "reading", total, NULL);
 	capture->err = nps_dictionary__read(&capture->names, m, &capture->host.files);
 	if (!capture->err)
-		nps_capture__host(capture);
+		nps_cann_capture__host(capture);
 	if (!capture->err)
-		nps_capture__devices(capture);
+		nps_cann_capture__devices(capture);
 	if (!capture->err)
-		nps_capture__aicore(capture);
+		nps_cann_capture__aicore(capture);
 	if (!capture->err)
-		nps_capture__join(capture);
+		nps_cann_capture__join(capture);
 	/* Their frequencies are wanted for the kernels' counters. */
 	if (!capture->err)
-		capture->err = nps_cann_side__import(m, &capture->names,
-						     capture->host.fd >= 0 ? &capture->host : NULL,
-						     capture->devices, capture->ndevices, NULL);
+		capture->err = nps_cann_aux__import(m, &capture->names,
+						    capture->host.fd >= 0 ? &capture->host : NULL,
+						    capture->devices, capture->ndevices, NULL);
 	if (!capture->err)
-		nps_capture__fill(capture);
+		nps_cann_capture__fill(capture);
 	if (!capture->err)
-		nps_capture__mstx(capture);
+		nps_cann_capture__mstx(capture);
 	if (!capture->err)
-		nps_capture__steps(capture);
-	nps_capture__trust(capture);
+		nps_cann_capture__steps(capture);
+	nps_cann_capture__trust(capture);
 	return capture->err;
 }
 
 int nps_import__cann(struct nps_model *model, const char *path)
 {
-	struct nps_capture *capture = calloc(1, sizeof(*capture));
+	struct nps_cann_capture *capture = calloc(1, sizeof(*capture));
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
 
 	if (!capture || fd < 0) {
@@ -322,11 +322,11 @@ int nps_import__cann(struct nps_model *model, const char *path)
 			"cannot analyse %s: neither a host nor a device_N directory of CANN's profiler",
 			path);
 	if (!err) {
-		set_clocks(capture);
-		err = describe(capture, path);
+		capture_set_clocks(capture);
+		err = device_describe(capture, path);
 	}
 	if (!err)
-		err = import(capture);
+		err = capture_import(capture);
 	if (err && err != -ENOENT)
 		nps_msg_cannot(path, err);
 	nps_cann_capture__free(capture);

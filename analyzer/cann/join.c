@@ -15,20 +15,20 @@ struct key {
 	struct nps_sort_key key; /* high: device, stream, batch and task; low: context << 32 | row */
 };
 
-struct group {
+struct key_group {
 	struct key *rows;
 	size_t n, room;
 	uint64_t dropped;
 };
 
-struct join {
-	struct nps_capture *capture;
+struct cann_join {
+	struct nps_cann_capture *capture;
 	struct nps_ext_sort hosts, runs;
 	const struct key *host, *run; /* the next ones */
-	struct group group; /* launches of the current task */
+	struct key_group group; /* launches of the current task */
 	uint8_t *matched; /* one for each row of it */
 	size_t matched_room;
-	struct group same; /* runs of the current context */
+	struct key_group same; /* runs of the current context */
 	uint64_t host_only, ambiguous;
 };
 
@@ -37,13 +37,13 @@ static uint32_t context_of(const struct key *key)
 	return key->key.low >> 32;
 }
 
-static uint32_t row_of(const struct key *key)
+static uint32_t key_row(const struct key *key)
 {
 	return key->key.low & UINT32_MAX;
 }
 
-static uint64_t task_key(const struct nps_capture *capture, uint32_t device, uint32_t stream, uint32_t batch,
-			 uint32_t task)
+static uint64_t run_task_key(const struct nps_cann_capture *capture, uint32_t device, uint32_t stream,
+			     uint32_t batch, uint32_t task)
 {
 	uint32_t id = capture->v6 ? task : batch << 16 | (task & 0xffff);
 
@@ -51,18 +51,18 @@ static uint64_t task_key(const struct nps_capture *capture, uint32_t device, uin
 	return (uint64_t)(device & 0xff) << 56 | (uint64_t)(capture->v6 ? 0 : stream & 0xffffff) << 32 | id;
 }
 
-static void add_key(struct nps_capture *capture, struct nps_ext_sort *sort, uint64_t high, uint32_t context,
-		    uint32_t row)
+static void add_key(struct nps_cann_capture *capture, struct nps_ext_sort *sort, uint64_t high,
+		    uint32_t context, uint32_t row)
 {
-	struct key *key = nps_capture__sort(capture, sort);
+	struct key *key = nps_cann_capture__sort(capture, sort);
 
 	if (key)
 		key->key = (struct nps_sort_key){ high, (uint64_t)context << 32 | row };
 }
 
-static void add_keys(struct join *join)
+static void add_keys(struct cann_join *join)
 {
-	struct nps_capture *capture = join->capture;
+	struct nps_cann_capture *capture = join->capture;
 	uint32_t steps = 0, launch_steps = 0;
 
 	for (size_t i = 0; !capture->err && i < capture->host_tasks.len; i++) {
@@ -71,23 +71,23 @@ static void add_keys(struct join *join)
 			&NPS_AT(&capture->launches, struct nps_launch, task->launch);
 
 		add_key(capture, &join->hosts,
-			task_key(capture, launch->device, launch->stream, launch->batch, launch->task),
+			run_task_key(capture, launch->device, launch->stream, launch->batch, launch->task),
 			task->context, i);
-		nps_capture__step(&capture->host_tasks, &steps);
-		nps_capture__step(&capture->launches, &launch_steps);
+		nps_cann_capture__step(&capture->host_tasks, &steps);
+		nps_cann_capture__step(&capture->launches, &launch_steps);
 	}
 	for (size_t i = 0; !capture->err && i < capture->runs.len; i++) {
 		const struct nps_cann_run *run = &NPS_AT(&capture->runs, struct nps_cann_run, i);
 
 		if (run->end)
 			add_key(capture, &join->runs,
-				task_key(capture, run->device, run->stream, run->batch, run->task),
+				run_task_key(capture, run->device, run->stream, run->batch, run->task),
 				run->context, i);
-		nps_capture__step(&capture->runs, &steps);
+		nps_cann_capture__step(&capture->runs, &steps);
 	}
 }
 
-static void push(struct nps_capture *capture, struct group *group, const struct key *key)
+static void group_push(struct nps_cann_capture *capture, struct key_group *group, const struct key *key)
 {
 	if (group->n == GROUP_MOST) {
 		group->dropped++;
@@ -108,9 +108,9 @@ static void push(struct nps_capture *capture, struct group *group, const struct 
 }
 
 /* Reads the launches of task HIGH; those before it never ran. */
-static void read_group(struct join *join, uint64_t high)
+static void read_group(struct cann_join *join, uint64_t high)
 {
-	struct nps_capture *capture = join->capture;
+	struct nps_cann_capture *capture = join->capture;
 
 	join->group.n = 0;
 	while (join->host && join->host->key.high < high && !capture->err) {
@@ -118,7 +118,7 @@ static void read_group(struct join *join, uint64_t high)
 		join->host = nps_ext_sort__next(&join->hosts);
 	}
 	while (join->host && join->host->key.high == high && !capture->err) {
-		push(capture, &join->group, join->host);
+		group_push(capture, &join->group, join->host);
 		join->host = nps_ext_sort__next(&join->hosts);
 	}
 	if (join->matched_room < join->group.n) {
@@ -135,9 +135,9 @@ static void read_group(struct join *join, uint64_t high)
 		join->matched[i] = 0;
 }
 
-static void match(struct join *join, uint32_t run, uint32_t host)
+static void run_match(struct cann_join *join, uint32_t run, uint32_t host)
 {
-	struct nps_match *to = nps_capture__sort(join->capture, &join->capture->matches);
+	struct nps_match *to = nps_cann_capture__sort(join->capture, &join->capture->matches);
 
 	if (to)
 		to->key = (struct nps_sort_key){ run, host };
@@ -147,23 +147,23 @@ static void match(struct join *join, uint32_t run, uint32_t host)
  * A MIX kernel is logged as context 0, as a whole, or both; its launch may be recorded with another
  * context. Only where no launch of that context matches.
  */
-static size_t only_mix(const struct join *join, uint32_t context)
+static size_t only_mix(const struct cann_join *join, uint32_t context)
 {
-	const struct nps_capture *capture = join->capture;
+	const struct nps_cann_capture *capture = join->capture;
 	const struct nps_host_task *task;
 
 	if (join->group.n != 1 || (context && context != NPS_NO_CONTEXT) || join->matched[0])
 		return SIZE_MAX;
-	task = &NPS_AT(&capture->host_tasks, struct nps_host_task, row_of(&join->group.rows[0]));
+	task = &NPS_AT(&capture->host_tasks, struct nps_host_task, key_row(&join->group.rows[0]));
 	if (NPS_AT(&capture->launches, struct nps_launch, task->launch).kind != NPS_LAUNCH_MIX)
 		return SIZE_MAX;
 	return 0;
 }
 
 /* Runs of one context: one launch ran again and again, or as many launches as runs. Reads them all. */
-static void join_context(struct join *join, uint64_t high, uint32_t context, bool contexts_before)
+static void join_context(struct cann_join *join, uint64_t high, uint32_t context, bool contexts_before)
 {
-	struct nps_capture *capture = join->capture;
+	struct nps_cann_capture *capture = join->capture;
 	size_t first = 0, n = 0;
 
 	while (first < join->group.n && context_of(&join->group.rows[first]) < context)
@@ -178,12 +178,12 @@ static void join_context(struct join *join, uint64_t high, uint32_t context, boo
 	while (!capture->err && join->run && join->run->key.high == high &&
 	       context_of(join->run) == context) {
 		if (n == 1) {
-			match(join, row_of(join->run), row_of(&join->group.rows[first]));
+			run_match(join, key_row(join->run), key_row(&join->group.rows[first]));
 			join->matched[first] = 1;
 		} else if (n > 1) {
-			push(capture, &join->same, join->run);
+			group_push(capture, &join->same, join->run);
 		} else if (context == NPS_NO_CONTEXT && contexts_before) {
-			match(join, row_of(join->run), NPS_MATCH_PARENT);
+			run_match(join, key_row(join->run), NPS_MATCH_PARENT);
 		}
 		join->run = nps_ext_sort__next(&join->runs);
 	}
@@ -194,14 +194,14 @@ static void join_context(struct join *join, uint64_t high, uint32_t context, boo
 		return;
 	}
 	for (size_t i = 0; i < n && !capture->err; i++) {
-		match(join, row_of(&join->same.rows[i]), row_of(&join->group.rows[first + i]));
+		run_match(join, key_row(&join->same.rows[i]), key_row(&join->group.rows[first + i]));
 		join->matched[first + i] = 1;
 	}
 }
 
-static void walk(struct join *join)
+static void join_walk(struct cann_join *join)
 {
-	struct nps_capture *capture = join->capture;
+	struct nps_cann_capture *capture = join->capture;
 	uint32_t steps = 0;
 
 	join->host = nps_ext_sort__next(&join->hosts);
@@ -219,7 +219,7 @@ static void walk(struct join *join)
 		}
 		for (size_t i = 0; i < join->group.n; i++)
 			join->host_only += !join->matched[i];
-		nps_capture__step(&capture->host_tasks, &steps);
+		nps_cann_capture__step(&capture->host_tasks, &steps);
 		if (!(steps & 0xffff))
 			nps_vec__cool(&capture->launches);
 	}
@@ -229,9 +229,9 @@ static void walk(struct join *join)
 		capture->err = join->hosts.err ? join->hosts.err : join->runs.err;
 }
 
-int nps_capture__join(struct nps_capture *capture)
+int nps_cann_capture__join(struct nps_cann_capture *capture)
 {
-	struct join join = { .capture = capture };
+	struct cann_join join = { .capture = capture };
 	struct nps_model *m = capture->model;
 
 	nps_progress__stage(m->progress, "joining tasks", 0, NULL);
@@ -243,7 +243,7 @@ int nps_capture__join(struct nps_capture *capture)
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&join.runs);
 	if (!capture->err)
-		walk(&join);
+		join_walk(&join);
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&capture->matches);
 	nps_model__lost(m, join.host_only, "launches that never ran");

@@ -43,16 +43,16 @@ struct message {
 	size_t len;
 };
 
-static void read_segments(struct nps_capture *capture, struct nps_ext_sort *segments, const char *base)
+static void read_segments(struct nps_cann_capture *capture, struct nps_ext_sort *segments, const char *base)
 {
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	const uint8_t *p;
-	int err = nps_reader__open(&reader, capture->model, &capture->host.files, base, 256,
-				   (struct nps_magic){ MAGIC, 0 });
+	int err = nps_slice_reader__open(&reader, capture->model, &capture->host.files, base, 256,
+					 (struct nps_magic){ MAGIC, 0 });
 
 	capture->err = capture->err ? capture->err : err;
-	while (!capture->err && (p = nps_reader__next(&reader))) {
-		struct segment *to = nps_capture__sort(capture, segments);
+	while (!capture->err && (p = nps_slice_reader__next(&reader))) {
+		struct segment *to = nps_cann_capture__sort(capture, segments);
 
 		if (!to)
 			break;
@@ -70,10 +70,10 @@ static void read_segments(struct nps_capture *capture, struct nps_ext_sort *segm
 					.numbered = nps_u16(p + 24) == MARK_EX };
 		memcpy(to->message, p + MESSAGE_AT, MESSAGE_PART);
 	}
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 }
 
-static void append(struct message *message, const struct segment *segment)
+static void message_append(struct message *message, const struct segment *segment)
 {
 	size_t len = strnlen(segment->message, MESSAGE_PART);
 
@@ -87,8 +87,8 @@ static bool is_mark(uint32_t event)
 	return event == EVENT_MARK || event == EVENT_MARK_EX;
 }
 
-static void add_row(struct nps_capture *capture, const struct segment *first, const struct message *message,
-		    struct nps_ext_sort *rows)
+static void mark_add_row(struct nps_cann_capture *capture, const struct segment *first,
+			 const struct message *message, struct nps_ext_sort *rows)
 {
 	struct nps_model *m = capture->model;
 	uint64_t start, end, stop = is_mark(first->event) ? first->key.high : first->end;
@@ -124,13 +124,14 @@ static void add_row(struct nps_capture *capture, const struct segment *first, co
 	if (capture->err)
 		return;
 	nps_model__cover(m, start, end);
-	mark = nps_capture__sort(capture, rows);
+	mark = nps_cann_capture__sort(capture, rows);
 	if (mark)
 		mark->key = (struct nps_sort_key){ first->id, (uint64_t)row << 1 | !is_mark(first->event) };
 }
 
 /* Rows in order of start; ROWS gets their numbers. */
-static void add_rows(struct nps_capture *capture, struct nps_ext_sort *segments, struct nps_ext_sort *rows)
+static void mark_add_rows(struct nps_cann_capture *capture, struct nps_ext_sort *segments,
+			  struct nps_ext_sort *rows)
 {
 	struct nps_pace pace = { capture->model, 0 };
 	struct segment first = { 0 };
@@ -144,27 +145,27 @@ static void add_rows(struct nps_capture *capture, struct nps_ext_sort *segments,
 			if (next->key.low == last)
 				repeated++;
 			else
-				append(&message, next);
+				message_append(&message, next);
 			last = next->key.low;
 			continue;
 		}
 		if (open)
-			add_row(capture, &first, &message, rows);
+			mark_add_row(capture, &first, &message, rows);
 		first = *next;
 		last = next->key.low;
 		message.len = 0;
-		append(&message, next);
+		message_append(&message, next);
 		open = true;
 		nps_pace__step(&pace);
 	}
 	if (open && !capture->err)
-		add_row(capture, &first, &message, rows);
+		mark_add_row(capture, &first, &message, rows);
 	capture->err = capture->err ? capture->err : segments->err;
 	nps_model__lost(capture->model, repeated, "parts of mstx messages that repeat another one");
 }
 
 /* From CANN 9.1 on ranges have a tag of their own; before, both ends of a range are like marks. */
-static bool is_for(const struct nps_capture *capture, const struct nps_mark *mark, bool range)
+static bool is_for(const struct nps_cann_capture *capture, const struct nps_mark *mark, bool range)
 {
 	const struct nps_cann_dir *host = &capture->host;
 
@@ -174,7 +175,8 @@ static bool is_for(const struct nps_capture *capture, const struct nps_mark *mar
 }
 
 /* Joins the rows with the devices' marks; both by number. */
-static void join(struct nps_capture *capture, struct nps_ext_sort *rows, struct nps_ext_sort *times)
+static void mark_join_device(struct nps_cann_capture *capture, struct nps_ext_sort *rows,
+			     struct nps_ext_sort *times)
 {
 	const struct nps_mark *mark = nps_ext_sort__next(&capture->marks);
 	const struct mark_row *row;
@@ -194,7 +196,7 @@ static void join(struct nps_capture *capture, struct nps_ext_sort *rows, struct 
 				alone++;
 		}
 		if (n) {
-			struct device_time *to = nps_capture__sort(capture, times);
+			struct device_time *to = nps_cann_capture__sort(capture, times);
 
 			if (to)
 				*to = (struct device_time){ { row->key.low >> 1, 0 },
@@ -209,7 +211,7 @@ static void join(struct nps_capture *capture, struct nps_ext_sort *rows, struct 
 	nps_model__lost(capture->model, alone, "marks on devices that no host record belongs to");
 }
 
-static void set_times(struct nps_capture *capture, struct nps_ext_sort *times)
+static void mark_set_times(struct nps_cann_capture *capture, struct nps_ext_sort *times)
 {
 	struct nps_model *m = capture->model;
 	struct nps_pace pace = { m, 0 };
@@ -223,7 +225,7 @@ static void set_times(struct nps_capture *capture, struct nps_ext_sort *times)
 	}
 }
 
-int nps_capture__mstx(struct nps_capture *capture)
+int nps_cann_capture__mstx(struct nps_cann_capture *capture)
 {
 	struct nps_ext_sort segments, rows, times;
 	int tmpfd = capture->model->tmpfd;
@@ -235,17 +237,17 @@ int nps_capture__mstx(struct nps_capture *capture)
 	read_segments(capture, &segments, "aging.additional.msproftx");
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&segments);
-	add_rows(capture, &segments, &rows);
+	mark_add_rows(capture, &segments, &rows);
 	nps_ext_sort__free(&segments);
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&rows);
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&capture->marks);
 	if (!capture->err)
-		join(capture, &rows, &times);
+		mark_join_device(capture, &rows, &times);
 	if (!capture->err)
 		capture->err = nps_ext_sort__finish(&times);
-	set_times(capture, &times);
+	mark_set_times(capture, &times);
 	nps_ext_sort__free(&rows);
 	nps_ext_sort__free(&times);
 	return capture->err;

@@ -42,7 +42,7 @@ static bool parse_name(const char *name, uint32_t *base, uint32_t *number)
 	return value < UINT32_MAX;
 }
 
-static int compare(const void *a, const void *b)
+static int slice_compare(const void *a, const void *b)
 {
 	const struct nps_slice *x = a, *y = b;
 	int order = strncmp(x->name, y->name, NPS_MIN(x->base, y->base));
@@ -91,7 +91,7 @@ int nps_slices__open(struct nps_slices *slices, int dirfd)
 		return -ENOMEM;
 	}
 	if (slices->n)
-		qsort(slices->all, slices->n, sizeof(*slices->all), compare);
+		qsort(slices->all, slices->n, sizeof(*slices->all), slice_compare);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ void nps_slices__close(struct nps_slices *slices)
 }
 
 /* The slices of BASE: from *AT up to, not including, the returned number. */
-static size_t find(const struct nps_slices *slices, const char *base, size_t *at)
+static size_t slices_find(const struct nps_slices *slices, const char *base, size_t *at)
 {
 	size_t len = strlen(base), i = 0;
 
@@ -116,7 +116,7 @@ static size_t find(const struct nps_slices *slices, const char *base, size_t *at
 	return i;
 }
 
-static int open_slice(const struct nps_slices *slices, size_t i, struct stat *st)
+static int slice_file_open(const struct nps_slices *slices, size_t i, struct stat *st)
 {
 	return nps_input_file__open(slices->dirfd, slices->all[i].name, st);
 }
@@ -124,7 +124,7 @@ static int open_slice(const struct nps_slices *slices, size_t i, struct stat *st
 uint64_t nps_slices__bytes(const struct nps_slices *slices, size_t i)
 {
 	struct stat st;
-	int fd = open_slice(slices, i, &st);
+	int fd = slice_file_open(slices, i, &st);
 
 	if (fd < 0)
 		return 0;
@@ -135,7 +135,7 @@ uint64_t nps_slices__bytes(const struct nps_slices *slices, size_t i)
 uint64_t nps_slices__size(const struct nps_slices *slices, const char *base)
 {
 	uint64_t total = 0;
-	size_t at, end = find(slices, base, &at);
+	size_t at, end = slices_find(slices, base, &at);
 
 	for (; at < end; at++)
 		total += nps_slices__bytes(slices, at);
@@ -167,12 +167,12 @@ static uint64_t noted_size(const struct nps_slices *slices, size_t i)
 }
 
 /* What distinguishes a slice from another one. */
-struct probe {
+struct reader_probe {
 	off_t size;
 	uint8_t first[PROBE], last[PROBE];
 };
 
-static void probe(int fd, off_t size, struct probe *probe)
+static void probe(int fd, off_t size, struct reader_probe *probe)
 {
 	memset(probe, 0, sizeof(*probe));
 	probe->size = size;
@@ -203,7 +203,7 @@ static bool same(const struct nps_slices *slices, size_t a, size_t b)
 {
 	uint8_t x[4096], y[4096];
 	struct stat st;
-	int fda = open_slice(slices, a, &st), fdb = open_slice(slices, b, &st);
+	int fda = slice_file_open(slices, a, &st), fdb = slice_file_open(slices, b, &st);
 	bool equal = fda >= 0 && fdb >= 0;
 	ssize_t n = 1;
 
@@ -222,11 +222,11 @@ static bool same(const struct nps_slices *slices, size_t a, size_t b)
  * The slices that remain are [at, end) of a private list: those that cannot be opened and those that repeat
  * the one before are left out. Returns the bytes of all.
  */
-static int choose(struct nps_reader *reader, uint64_t *total)
+static int reader_choose(struct nps_slice_reader *reader, uint64_t *total)
 {
 	struct nps_slices *own = calloc(1, sizeof(*own));
 	uint64_t missing = 0, doubled = 0, closed = 0, noted = 0, found = 0;
-	struct probe last = { 0 }, this;
+	struct reader_probe last = { 0 }, this;
 	size_t at = reader->at, before = at;
 
 	if (!own)
@@ -248,7 +248,7 @@ static int choose(struct nps_reader *reader, uint64_t *total)
 			missing += slice->number - own->all[own->n - 1].number - 1;
 		else if (!own->n)
 			missing += slice->number;
-		fd = open_slice(reader->slices, at, &st);
+		fd = slice_file_open(reader->slices, at, &st);
 		if (fd < 0) {
 			closed++;
 			continue;
@@ -281,7 +281,7 @@ static int choose(struct nps_reader *reader, uint64_t *total)
 }
 
 /* Makes LEN bytes available at the front of what is left, if the stream has them. */
-static bool fill(struct nps_reader *reader, size_t len)
+static bool reader_fill(struct nps_slice_reader *reader, size_t len)
 {
 	struct stat st;
 	uint64_t hole;
@@ -297,7 +297,7 @@ static bool fill(struct nps_reader *reader, size_t len)
 		if (reader->fd < 0) {
 			if (reader->at == reader->end)
 				break;
-			reader->fd = open_slice(reader->slices, reader->at++, &st);
+			reader->fd = slice_file_open(reader->slices, reader->at++, &st);
 			if (reader->fd < 0) {
 				nps_model__lost(reader->model, 1, "slices of %s that cannot be read",
 						reader->base);
@@ -306,7 +306,7 @@ static bool fill(struct nps_reader *reader, size_t len)
 		}
 		hole = nps_skip_hole(reader->fd, reader->record);
 		reader->bad += hole;
-		reader->taken += hole;
+		reader->consumed += hole;
 		n = read(reader->fd, reader->buffer + reader->len, BUFFER - reader->len);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -326,7 +326,7 @@ static bool fill(struct nps_reader *reader, size_t len)
 	return reader->len - reader->used >= len;
 }
 
-static bool is_record(const struct nps_reader *reader, size_t at)
+static bool is_record(const struct nps_slice_reader *reader, size_t at)
 {
 	if (reader->magic.value == UINT32_MAX)
 		return true;
@@ -339,39 +339,40 @@ static bool is_record(const struct nps_reader *reader, size_t at)
  * first one is searched; else the excess bytes are the first ones if slices are missing, and the last ones
  * if not.
  */
-static void skip_partial(struct nps_reader *reader, uint64_t total, bool aged)
+static void skip_partial(struct nps_slice_reader *reader, uint64_t total, bool aged)
 {
 	size_t rest = total % reader->record;
 
-	if (!rest || !fill(reader, 1))
+	if (!rest || !reader_fill(reader, 1))
 		return;
 	if (reader->magic.value != UINT32_MAX)
 		aged = !is_record(reader, 0) && is_record(reader, rest);
-	if (aged && fill(reader, rest)) {
+	if (aged && reader_fill(reader, rest)) {
 		reader->used += rest;
-		reader->taken += rest;
+		reader->consumed += rest;
 		nps_model__lost(reader->model, 1, "records of %s that are no records", reader->base);
 	}
 }
 
-int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const struct nps_slices *slices,
-		     const char *base, size_t record, struct nps_magic magic)
+int nps_slice_reader__open(struct nps_slice_reader *reader, struct nps_model *model,
+			   const struct nps_slices *slices, const char *base, size_t record,
+			   struct nps_magic magic)
 {
 	uint64_t total = 0;
 	bool aged;
 	int err;
 
-	*reader = (struct nps_reader){
+	*reader = (struct nps_slice_reader){
 		.slices = slices, .model = model, .base = base, .fd = -1, .record = record, .magic = magic
 	};
-	reader->end = find(slices, base, &reader->at);
+	reader->end = slices_find(slices, base, &reader->at);
 	reader->finished = reader->at == reader->end;
 	if (reader->finished) {
 		reader->slices = NULL;
 		return 0;
 	}
 	aged = slices->all[reader->at].number > 0;
-	err = choose(reader, &total);
+	err = reader_choose(reader, &total);
 	if (err) {
 		reader->slices = NULL;
 		return err;
@@ -387,11 +388,11 @@ int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const s
  * The next offset, up to a record's length, at which one record, or better two in a row, may begin; the
  * record's length if none.
  */
-static size_t next_begin(struct nps_reader *reader)
+static size_t next_begin(struct nps_slice_reader *reader)
 {
 	size_t skip = 1;
 
-	fill(reader, 3 * reader->record);
+	reader_fill(reader, 3 * reader->record);
 	while (skip < reader->record &&
 	       !(is_record(reader, skip) && (is_record(reader, skip + reader->record) ||
 					     reader->len - reader->used < skip + 2 * reader->record)))
@@ -399,32 +400,32 @@ static size_t next_begin(struct nps_reader *reader)
 	return skip;
 }
 
-static void skip_bad(struct nps_reader *reader, size_t bytes)
+static void skip_bad(struct nps_slice_reader *reader, size_t bytes)
 {
 	bytes = NPS_MIN(bytes, reader->len - reader->used);
 	reader->bad += bytes;
 	reader->used += bytes;
-	reader->taken += bytes;
+	reader->consumed += bytes;
 }
 
 /* A record that was cut looks like one, but another one begins before its end. */
-static bool is_cut(struct nps_reader *reader, size_t *length)
+static bool is_cut(struct nps_slice_reader *reader, size_t *length)
 {
 	if (reader->magic.value == UINT32_MAX || is_record(reader, reader->record) ||
-	    !fill(reader, 2 * reader->record) || is_record(reader, reader->record))
+	    !reader_fill(reader, 2 * reader->record) || is_record(reader, reader->record))
 		return false;
 	*length = next_begin(reader);
 	return *length < reader->record;
 }
 
-const uint8_t *nps_reader__next(struct nps_reader *reader)
+const uint8_t *nps_slice_reader__next(struct nps_slice_reader *reader)
 {
 	const uint8_t *record;
 	size_t cut;
 
 	if (reader->finished)
 		return NULL;
-	while (fill(reader, reader->record)) {
+	while (reader_fill(reader, reader->record)) {
 		if (!is_record(reader, 0)) {
 			skip_bad(reader, next_begin(reader));
 		} else if (is_cut(reader, &cut)) {
@@ -432,8 +433,8 @@ const uint8_t *nps_reader__next(struct nps_reader *reader)
 		} else {
 			record = reader->buffer + reader->used;
 			reader->used += reader->record;
-			reader->offset = reader->taken;
-			reader->taken += reader->record;
+			reader->offset = reader->consumed;
+			reader->consumed += reader->record;
 			return record;
 		}
 	}
@@ -443,7 +444,7 @@ const uint8_t *nps_reader__next(struct nps_reader *reader)
 	return NULL;
 }
 
-const char *nps_reader__line(struct nps_reader *reader, size_t *len)
+const char *nps_slice_reader__line(struct nps_slice_reader *reader, size_t *len)
 {
 	const char *line, *end;
 
@@ -451,7 +452,7 @@ const char *nps_reader__line(struct nps_reader *reader, size_t *len)
 		return NULL;
 	end = memchr(reader->buffer + reader->used, '\n', reader->len - reader->used);
 	if (!end) {
-		fill(reader, BUFFER);
+		reader_fill(reader, BUFFER);
 		end = memchr(reader->buffer + reader->used, '\n', reader->len - reader->used);
 	}
 	line = (const char *)reader->buffer + reader->used;
@@ -467,7 +468,7 @@ const char *nps_reader__line(struct nps_reader *reader, size_t *len)
 	return *len ? line : NULL;
 }
 
-void nps_reader__close(struct nps_reader *reader)
+void nps_slice_reader__close(struct nps_slice_reader *reader)
 {
 	if (reader->bad)
 		nps_model__lost(reader->model, (reader->bad + reader->record - 1) / reader->record,
@@ -479,5 +480,5 @@ void nps_reader__close(struct nps_reader *reader)
 		free(reader->slices->all);
 		free((void *)reader->slices);
 	}
-	*reader = (struct nps_reader){ .fd = -1, .finished = true };
+	*reader = (struct nps_slice_reader){ .fd = -1, .finished = true };
 }

@@ -35,7 +35,7 @@ struct nps_magic {
 };
 #define NPS_NO_MAGIC ((struct nps_magic){ .value = UINT32_MAX })
 
-struct nps_reader {
+struct nps_slice_reader {
 	const struct nps_slices *slices;
 	struct nps_model *model;
 	const char *base;
@@ -46,7 +46,7 @@ struct nps_reader {
 	uint8_t *buffer;
 	size_t used, len;
 	uint64_t offset; /* in the stream, of the record that was returned last */
-	uint64_t taken; /* bytes of the stream so far */
+	uint64_t consumed; /* bytes of the stream so far */
 	uint64_t bad; /* bytes' worth of records that are no records */
 	bool finished;
 	bool unended; /* the last line was not ended by a newline */
@@ -56,17 +56,18 @@ struct nps_reader {
  * Opens stream BASE, whose records have RECORD bytes. Missing and doubled slices are counted as losses. A
  * stream that is not there has no records. 0 or negative errno.
  */
-int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const struct nps_slices *slices,
-		     const char *base, size_t record, struct nps_magic magic);
+int nps_slice_reader__open(struct nps_slice_reader *reader, struct nps_model *model,
+			   const struct nps_slices *slices, const char *base, size_t record,
+			   struct nps_magic magic);
 
 /* The next record, valid until the next call, not aligned; NULL at the end. */
-const uint8_t *nps_reader__next(struct nps_reader *reader);
+const uint8_t *nps_slice_reader__next(struct nps_slice_reader *reader);
 
 /* The next line without its end, cut if it is very long; NULL at the end. For streams with RECORD 1. */
-const char *nps_reader__line(struct nps_reader *reader, size_t *len);
+const char *nps_slice_reader__line(struct nps_slice_reader *reader, size_t *len);
 
 /* Counts what was unreadable. */
-void nps_reader__close(struct nps_reader *reader);
+void nps_slice_reader__close(struct nps_slice_reader *reader);
 
 /* Little-endian fields of records. */
 static inline uint16_t nps_u16(const uint8_t *p)

@@ -6,7 +6,7 @@
 
 #define OPEN_MOST 64 /* parts that have begun */
 
-enum tag {
+enum iteration_tag {
 	TAG_START = 0,
 	TAG_MODEL_END = 1,
 	TAG_FORWARD = 2,
@@ -18,8 +18,8 @@ enum tag {
 	TAG_STEP_END = 60001
 };
 
-struct steps {
-	struct nps_capture *capture;
+struct iterations {
+	struct nps_cann_capture *capture;
 	uint64_t of; /* device << 32 | model */
 	uint64_t id, start, forward, backward, end;
 	bool open;
@@ -32,7 +32,7 @@ struct steps {
 	uint64_t unpaired;
 };
 
-static void flush(struct steps *s)
+static void iteration_flush(struct iterations *s)
 {
 	struct nps_model *m = s->capture->model;
 
@@ -56,11 +56,11 @@ static void flush(struct steps *s)
 }
 
 /* The iteration that a mark belongs to. One without a start of its own begins where the one before ended. */
-static void enter(struct steps *s, const struct nps_step_mark *mark)
+static void iteration_enter(struct iterations *s, const struct nps_step_mark *mark)
 {
 	if (s->open && s->id == mark->index)
 		return;
-	flush(s);
+	iteration_flush(s);
 	s->open = true;
 	s->id = mark->index;
 	s->start = s->last_end;
@@ -68,11 +68,11 @@ static void enter(struct steps *s, const struct nps_step_mark *mark)
 }
 
 /* Parts begin with an even tag and end with the odd one behind it. */
-static void part(struct steps *s, const struct nps_step_mark *mark)
+static void iteration_part(struct iterations *s, const struct nps_step_mark *mark)
 {
 	unsigned int i = 0;
 
-	enter(s, mark);
+	iteration_enter(s, mark);
 	if (mark->tag % 2 == 0) {
 		if (s->nparts == OPEN_MOST) {
 			s->unpaired++;
@@ -99,31 +99,31 @@ static void part(struct steps *s, const struct nps_step_mark *mark)
 	s->parts[i] = s->parts[--s->nparts];
 }
 
-static void take(struct steps *s, const struct nps_step_mark *mark)
+static void iteration_add_mark(struct iterations *s, const struct nps_step_mark *mark)
 {
 	if (mark->key.high != s->of) {
-		flush(s);
+		iteration_flush(s);
 		s->of = mark->key.high;
 		s->last_end = 0;
 	}
 	switch (mark->tag) {
 	case TAG_START:
 	case TAG_STEP_START:
-		flush(s);
-		enter(s, mark);
+		iteration_flush(s);
+		iteration_enter(s, mark);
 		s->start = mark->key.low;
 		break;
 	case TAG_FORWARD:
-		enter(s, mark);
+		iteration_enter(s, mark);
 		s->forward = mark->key.low;
 		break;
 	case TAG_BACKWARD:
-		enter(s, mark);
+		iteration_enter(s, mark);
 		s->backward = mark->key.low;
 		break;
 	case TAG_END:
 	case TAG_STEP_END:
-		enter(s, mark);
+		iteration_enter(s, mark);
 		s->end = mark->key.low;
 		break;
 	case TAG_MODEL_END:
@@ -132,24 +132,24 @@ static void take(struct steps *s, const struct nps_step_mark *mark)
 		break;
 	default:
 		if (mark->tag >= TAG_REDUCE && mark->tag < TAG_STEP_START)
-			part(s, mark);
+			iteration_part(s, mark);
 		else
 			nps_model__lost(s->capture->model, 1, "step trace rows of unknown tags");
 	}
 }
 
-int nps_capture__steps(struct nps_capture *capture)
+int nps_cann_capture__steps(struct nps_cann_capture *capture)
 {
-	struct steps s = { .capture = capture, .of = UINT64_MAX };
+	struct iterations s = { .capture = capture, .of = UINT64_MAX };
 	const struct nps_step_mark *mark;
 
 	capture->err = nps_ext_sort__finish(&capture->steps);
 	while (!capture->err && (mark = nps_ext_sort__next(&capture->steps)))
-		take(&s, mark);
+		iteration_add_mark(&s, mark);
 	if (!capture->err)
 		capture->err = capture->steps.err;
 	if (!capture->err)
-		flush(&s);
+		iteration_flush(&s);
 	nps_model__lost(capture->model, s.unpaired, "parts of iterations without begin or end");
 	return capture->err;
 }

@@ -13,7 +13,7 @@
 #define TENSOR_TEXT                                                                                          \
 	96 /* bytes of one of a list's texts about one tensor: eight numbers, or the longest name */
 
-struct list {
+struct tensor_list {
 	uint64_t at; /* in bytes */
 	uint32_t n;
 	bool named;
@@ -110,7 +110,7 @@ const char *nps_ge_format(uint32_t format)
 void nps_tensors__init(struct nps_tensors *tensors, struct nps_strings *strings, int dirfd)
 {
 	*tensors = (struct nps_tensors){ .strings = strings };
-	nps_vec__init(&tensors->lists, dirfd, sizeof(struct list));
+	nps_vec__init(&tensors->lists, dirfd, sizeof(struct tensor_list));
 	nps_vec__init(&tensors->bytes, dirfd, 1);
 }
 
@@ -121,7 +121,7 @@ void nps_tensors__free(struct nps_tensors *tensors)
 	nps_map__free(&tensors->by_hash);
 }
 
-static uint64_t hash_of(const uint8_t *data, size_t len)
+static uint64_t tensors_hash(const uint8_t *data, size_t len)
 {
 	uint64_t hash = len, word;
 
@@ -140,15 +140,15 @@ static uint64_t hash_of(const uint8_t *data, size_t len)
 uint32_t nps_tensors__add(struct nps_tensors *tensors, const uint8_t *data, uint32_t n)
 {
 	size_t len = (size_t)n * NPS_TENSOR_BYTES;
-	uint64_t hash = hash_of(data, len), at = tensors->bytes.len;
-	struct list *list;
+	uint64_t hash = tensors_hash(data, len), at = tensors->bytes.len;
+	struct tensor_list *list;
 	uint32_t i;
 
 	if (!(++tensors->steps & 0xffff))
 		nps_vec__cool(&tensors->bytes);
 	/* Another list with the same hash takes the next free hash value. */
 	while ((i = nps_map__get(&tensors->by_hash, hash)) != NPS_NONE) {
-		list = &NPS_AT(&tensors->lists, struct list, i);
+		list = &NPS_AT(&tensors->lists, struct tensor_list, i);
 		if (list->n == n && !memcmp((uint8_t *)tensors->bytes.data + list->at, data, len))
 			return i;
 		hash++;
@@ -160,15 +160,15 @@ uint32_t nps_tensors__add(struct nps_tensors *tensors, const uint8_t *data, uint
 	list = nps_vec__push(&tensors->lists);
 	if (!list || nps_map__put(&tensors->by_hash, hash, i))
 		return NPS_NONE;
-	*list = (struct list){ .at = at, .n = n };
+	*list = (struct tensor_list){ .at = at, .n = n };
 	return i;
 }
 
 uint32_t nps_tensors__join(struct nps_tensors *tensors, uint32_t first, uint32_t second)
 {
 	uint8_t both[MOST * NPS_TENSOR_BYTES];
-	const struct list *a = &NPS_AT(&tensors->lists, struct list, first);
-	const struct list *b = &NPS_AT(&tensors->lists, struct list, second);
+	const struct tensor_list *a = &NPS_AT(&tensors->lists, struct tensor_list, first);
+	const struct tensor_list *b = &NPS_AT(&tensors->lists, struct tensor_list, second);
 	uint32_t n = NPS_MIN(b->n, MOST - NPS_MIN(a->n, (uint32_t)MOST)), all = NPS_MIN(a->n, (uint32_t)MOST);
 
 	tensors->dropped += b->n - n;
@@ -178,13 +178,13 @@ uint32_t nps_tensors__join(struct nps_tensors *tensors, uint32_t first, uint32_t
 	return nps_tensors__add(tensors, both, all + n);
 }
 
-struct text {
+struct tensor_text {
 	char *text;
 	size_t len;
 	bool any;
 };
 
-static void append(struct text *text, const char *part)
+static void tensor_text_append(struct tensor_text *text, const char *part)
 {
 	size_t len = strlen(part);
 
@@ -192,26 +192,26 @@ static void append(struct text *text, const char *part)
 	text->len += len;
 }
 
-static void append_name(struct text *text, const char *name, uint32_t number)
+static void append_name(struct tensor_text *text, const char *name, uint32_t number)
 {
 	char digits[16];
 
 	snprintf(digits, sizeof(digits), "%u", number);
-	append(text, name ? name : digits);
+	tensor_text_append(text, name ? name : digits);
 }
 
-static void append_shape(struct text *text, const uint8_t *shape)
+static void append_shape(struct tensor_text *text, const uint8_t *shape)
 {
 	char digits[16];
 
 	for (int i = 0; i < 8 && nps_u32(shape + 4 * i); i++) {
 		snprintf(digits, sizeof(digits), i ? ",%u" : "%u", nps_u32(shape + 4 * i));
-		append(text, digits);
+		tensor_text_append(text, digits);
 	}
 }
 
-static void append_all(struct nps_tensors *tensors, const struct list *list, uint32_t kind,
-		       struct text *texts)
+static void append_all(struct nps_tensors *tensors, const struct tensor_list *list, uint32_t kind,
+		       struct tensor_text *texts)
 {
 	const uint8_t *p = (const uint8_t *)tensors->bytes.data + list->at;
 
@@ -220,7 +220,7 @@ static void append_all(struct nps_tensors *tensors, const struct list *list, uin
 			continue;
 		for (int t = 0; t < 3; t++) {
 			if (texts[t].any)
-				append(&texts[t], ";");
+				tensor_text_append(&texts[t], ";");
 			texts[t].any = true;
 		}
 		append_name(&texts[0], nps_ge_format(nps_u32(p + 4)), nps_u32(p + 4));
@@ -230,11 +230,12 @@ static void append_all(struct nps_tensors *tensors, const struct list *list, uin
 }
 
 /* Texts of the inputs (KIND 0) or the outputs. */
-static int write_texts(struct nps_tensors *tensors, const struct list *list, uint32_t kind, uint32_t *ids)
+static int write_texts(struct nps_tensors *tensors, const struct tensor_list *list, uint32_t kind,
+		       uint32_t *ids)
 {
 	size_t room = (size_t)list->n * TENSOR_TEXT + 1;
 	char *all = malloc(3 * room);
-	struct text texts[3] = { 0 };
+	struct tensor_text texts[3] = { 0 };
 	int err = all ? 0 : -ENOMEM;
 
 	for (int t = 0; all && t < 3; t++)
@@ -253,7 +254,7 @@ static int write_texts(struct nps_tensors *tensors, const struct list *list, uin
 
 int nps_tensors__texts(struct nps_tensors *tensors, uint32_t i, struct nps_tensor_texts *texts)
 {
-	struct list *list = &NPS_AT(&tensors->lists, struct list, i);
+	struct tensor_list *list = &NPS_AT(&tensors->lists, struct tensor_list, i);
 	uint32_t in[3], out[3];
 	int err;
 

@@ -12,7 +12,7 @@
 /* ns; the pair is the middle of the best of five round trips of tens of us, which are not recorded */
 #define ROUND_TRIP 50000
 
-static int trust(struct nps_capture *capture, const struct nps_cann_dir *dir)
+static int trust(struct nps_cann_capture *capture, const struct nps_cann_dir *dir)
 {
 	const struct nps_device_clock pair = { .raw_before = dir->start_raw - ROUND_TRIP / 2,
 					       .raw_after = dir->start_raw + ROUND_TRIP / 2,
@@ -32,7 +32,7 @@ static int trust(struct nps_capture *capture, const struct nps_cann_dir *dir)
 	return err;
 }
 
-void nps_capture__trust(struct nps_capture *capture)
+void nps_cann_capture__trust(struct nps_cann_capture *capture)
 {
 	for (size_t i = 0; !capture->err && i < capture->ndevices; i++)
 		capture->err = trust(capture, &capture->devices[i]);

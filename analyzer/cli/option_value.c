@@ -277,8 +277,8 @@ bool nps_option__set(const struct nps_option *option, void *opts, const char *te
 
 	*why = '\0';
 	if (value_set(option, opts, text, why)) {
-		if (option->given)
-			*(bool *)((char *)opts + option->given) = true;
+		if (option->requested)
+			*(bool *)((char *)opts + option->requested) = true;
 		return true;
 	}
 	if (!*why && option->words && !option->valid) {

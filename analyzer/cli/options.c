@@ -82,7 +82,7 @@ static int getopt_rows_make(struct getopt_rows *rows, const struct nps_command *
 	return 0;
 }
 
-static const struct nps_option *row_of(const struct nps_command *command, int key)
+static const struct nps_option *option_find(const struct nps_command *command, int key)
 {
 	if (key >= FIRST_ROW)
 		return &command->options[key - FIRST_ROW];
@@ -123,7 +123,8 @@ static int wrong_name(const struct nps_command *command, const char *name, size_
 static int wrong_option(const struct nps_command *command, const char *arg)
 {
 	if (optopt >= FIRST_ROW)
-		return nps_options__wrong(command, "--%s: it takes no value", row_of(command, optopt)->name);
+		return nps_options__wrong(command, "--%s: it takes no value",
+					  option_find(command, optopt)->name);
 	if (optopt)
 		return nps_options__wrong(command, "no option -%c: see npuscope %s --help", optopt,
 					  command->name);
@@ -161,7 +162,7 @@ static bool option_handle(const struct nps_command *command, void *opts, int key
 		*status = wrong_option(command, arg);
 		return false;
 	}
-	option = row_of(command, key == ':' ? optopt : key);
+	option = option_find(command, key == ':' ? optopt : key);
 	if (key == ':') {
 		*status = value_missing(command, option);
 		return false;
@@ -188,8 +189,8 @@ static bool defaults_set(const struct nps_command *command, void *opts, int *sta
 		if (option->type == NPS_OPTION_CLEAR)
 			*(bool *)((char *)opts + option->offset) = true;
 		if (!option->value || nps_option__set(option, opts, option->value, why)) {
-			if (option->given)
-				*(bool *)((char *)opts + option->given) = false;
+			if (option->requested)
+				*(bool *)((char *)opts + option->requested) = false;
 			continue;
 		}
 		*status = nps_options__wrong(command, "--%s: its default '%s'%s", option->name, option->value,

@@ -52,7 +52,7 @@ struct nps_option {
 	const char *arg; /* name of the value in the help; NULL: made of TYPE and WORDS */
 	const char *help; /* what it does: neither its default nor what is valid, which are below */
 	size_t offset, size; /* member of the options, see NPS_OPTION_MEMBER() */
-	size_t given; /* offset of a bool that is set when the option is there; 0: none */
+	size_t requested; /* offset of a bool that is set when the option is there; 0: none */
 	double min, max; /* of a NUMBER, TIME (ns), SIZE or PERCENT; max 0: no limit */
 	const char *value; /* default, as one would type it; NULL: the caller's */
 	const char *otherwise; /* help: the default in words; NULL: VALUE, and for flags "no" */

@@ -62,7 +62,7 @@ static void away(struct errors *e, uint64_t to, uint64_t at, double error, doubl
 	}
 }
 
-static void span(struct errors *e, size_t s)
+static void segment_error(struct errors *e, size_t s)
 {
 	const struct nps_clock_span *span = &e->map->spans[s];
 	const struct nps_clock_knot *knots = &e->map->knots[span->first];
@@ -95,7 +95,7 @@ int nps_clock_errors(struct nps_model *model, const struct nps_clock_map *map,
 	if (e.source == NPS_NONE)
 		return -ENOMEM;
 	for (size_t s = 0; s < map->nspans; s++)
-		span(&e, s);
+		segment_error(&e, s);
 	return e.err;
 }
 

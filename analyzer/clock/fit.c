@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From reads of a counter to the knots of a map, which moments that host and device recorded refine. */
 #include "clock/map.h"
-#include "clock/pieces.h"
+#include "clock/piecewise.h"
 
 #include "base/util.h"
 
@@ -12,14 +12,14 @@
 #include <string.h>
 
 /* What the rate beyond the outermost line can be off, against it. */
-static double growth(const struct nps_line *line)
+static double line_growth(const struct nps_line *line)
 {
 	double range = NPS_MAX(line->high - line->rate, line->rate - line->low);
 
 	return NPS_MIN(range, NPS_RATE_UNKNOWN) + NPS_RATE_STRAY;
 }
 
-static double error_at(const struct nps_clock_map *map, const struct nps_node *node)
+static double error_at(const struct nps_clock_map *map, const struct nps_clock_node *node)
 {
 	/* The counter resolves an event's time to half a tick, a knot is a whole ns. */
 	return NPS_MAX(node->hi, -node->lo) + map->nominal / 2 + 1;
@@ -27,7 +27,7 @@ static double error_at(const struct nps_clock_map *map, const struct nps_node *n
 
 /* Knots are at whole ticks. Returns false if the counter had not moved since the last one. */
 static bool make_knot(const struct nps_clock_map *map, const struct nps_epoch *epoch,
-		      const struct nps_node *node, const struct nps_clock_knot *last,
+		      const struct nps_clock_node *node, const struct nps_clock_knot *last,
 		      struct nps_clock_knot *knot)
 {
 	int64_t ticks = llround(NPS_MAX(-9.2e18, NPS_MIN(9.2e18, node->x / map->nominal)));
@@ -41,7 +41,8 @@ static bool make_knot(const struct nps_clock_map *map, const struct nps_epoch *e
 	return !last || (int64_t)(knot->counter - last->counter) > 0;
 }
 
-static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, const struct nps_pieces *f)
+static int map_add_span(struct nps_clock_map *map, const struct nps_epoch *epoch,
+			const struct nps_piecewise *f)
 {
 	struct nps_clock_knot *knots = realloc(map->knots, (map->n + f->nnodes) * sizeof(*knots)),
 			      *last = NULL;
@@ -51,7 +52,8 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 		return -ENOMEM;
 	assert(f->nnodes); /* a life of the counter has a bracket */
 	map->knots = knots;
-	*span = (struct nps_clock_span){ .first = map->n, .growth = { growth(&f->first), growth(&f->last) } };
+	*span = (struct nps_clock_span){ .first = map->n,
+					 .growth = { line_growth(&f->first), line_growth(&f->last) } };
 	for (size_t i = 0; i < f->nnodes; i++) {
 		struct nps_clock_knot *knot = &knots[map->n];
 
@@ -79,18 +81,18 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 }
 
 /* Counts the reads in brackets that are part of the map. */
-static size_t reads_used(const struct nps_sieve *sieve)
+static size_t reads_used(const struct nps_outlier_filter *filter)
 {
 	size_t used = 0;
 
-	for (size_t e = 0; e < sieve->nepochs; e++)
-		for (size_t i = 0; i < sieve->epochs[e].n; i++)
-			used += sieve->epochs[e].brackets[i].reads;
+	for (size_t e = 0; e < filter->nepochs; e++)
+		for (size_t i = 0; i < filter->epochs[e].n; i++)
+			used += filter->epochs[e].brackets[i].reads;
 	return used;
 }
 
 /* The figures for reports. */
-static int describe(struct nps_clock_map *map)
+static int map_describe(struct nps_clock_map *map)
 {
 	double *errors, host = 0, counted = 0;
 
@@ -121,14 +123,14 @@ static int draw(struct nps_clock_map *map)
 	int err = 0;
 
 	map->n = map->nspans = map->lines = 0;
-	for (size_t e = 0; !err && e < map->sieve.nepochs; e++) {
-		struct nps_pieces f;
+	for (size_t e = 0; !err && e < map->filter.nepochs; e++) {
+		struct nps_piecewise f;
 
-		err = nps_pieces__draw(&f, &map->sieve.epochs[e]);
-		err = err ? err : add_span(map, &map->sieve.epochs[e], &f);
-		nps_pieces__free(&f);
+		err = nps_piecewise__draw(&f, &map->filter.epochs[e]);
+		err = err ? err : map_add_span(map, &map->filter.epochs[e], &f);
+		nps_piecewise__free(&f);
 	}
-	return err ? err : describe(map);
+	return err ? err : map_describe(map);
 }
 
 int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock *reads, size_t n, uint64_t hz)
@@ -139,13 +141,13 @@ int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock 
 	if (!hz)
 		return -ENODATA;
 	map->nominal = 1e9 / (double)hz;
-	err = nps_sieve__fill(&map->sieve, reads, n, map->nominal);
+	err = nps_outlier_filter__fill(&map->filter, reads, n, map->nominal);
 	err = err ? err : draw(map);
 	if (err) {
 		nps_clock_map__free(map);
 		return err;
 	}
-	map->used = reads_used(&map->sieve);
+	map->used = reads_used(&map->filter);
 	return 0;
 }
 
@@ -173,7 +175,7 @@ struct found {
 	size_t epoch, order; /* of the marks that were given */
 };
 
-static int by_place(const void *a, const void *b)
+static int bracket_compare(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
 
@@ -185,7 +187,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Narrows OUT to what B, which is at the same x, admits too, if they agree. */
-static void narrow(struct nps_bracket *out, const struct nps_bracket *b)
+static void bracket_narrow(struct nps_bracket *out, const struct nps_bracket *b)
 {
 	if (b->lo > out->hi || out->lo > b->hi)
 		return;
@@ -194,7 +196,7 @@ static void narrow(struct nps_bracket *out, const struct nps_bracket *b)
 }
 
 /* The brackets of EPOCH, merged with N more, in order of x. 0 or -ENOMEM. */
-static int merge(struct nps_epoch *epoch, const struct found *more, size_t n)
+static int epoch_merge(struct nps_epoch *epoch, const struct found *more, size_t n)
 {
 	struct nps_bracket *out = malloc((epoch->n + n) * sizeof(*out));
 	size_t at = 0, len = 0;
@@ -207,7 +209,7 @@ static int merge(struct nps_epoch *epoch, const struct found *more, size_t n)
 		for (; at < epoch->n && epoch->brackets[at].x <= b->x; at++)
 			out[len++] = epoch->brackets[at];
 		if (len && out[len - 1].x == b->x)
-			narrow(&out[len - 1], b);
+			bracket_narrow(&out[len - 1], b);
 		else
 			out[len++] = *b;
 	}
@@ -219,32 +221,32 @@ static int merge(struct nps_epoch *epoch, const struct found *more, size_t n)
 	return 0;
 }
 
-static int merge_all(struct nps_sieve *sieve, struct found *found, size_t n)
+static int merge_all(struct nps_outlier_filter *filter, struct found *found, size_t n)
 {
 	int err = 0;
 
 	if (n)
-		qsort(found, n, sizeof(*found), by_place);
+		qsort(found, n, sizeof(*found), bracket_compare);
 	for (size_t from = 0, to; !err && from < n; from = to) {
 		for (to = from + 1; to < n && found[to].epoch == found[from].epoch;)
 			to++;
-		err = merge(&sieve->epochs[found[from].epoch], found + from, to - from);
+		err = epoch_merge(&filter->epochs[found[from].epoch], found + from, to - from);
 	}
 	return err;
 }
 
 /* A map with what MAP was drawn from. */
-static int copy(struct nps_clock_map *to, const struct nps_clock_map *map)
+static int map_copy(struct nps_clock_map *to, const struct nps_clock_map *map)
 {
 	*to = *map;
 	to->knots = NULL;
-	memset(to->sieve.epochs, 0, sizeof(to->sieve.epochs));
-	for (size_t e = 0; e < map->sieve.nepochs; e++) {
-		const struct nps_epoch *from = &map->sieve.epochs[e];
+	memset(to->filter.epochs, 0, sizeof(to->filter.epochs));
+	for (size_t e = 0; e < map->filter.nepochs; e++) {
+		const struct nps_epoch *from = &map->filter.epochs[e];
 		struct nps_bracket *b = malloc((from->n + 1) * sizeof(*b));
 
-		to->sieve.epochs[e] = *from;
-		to->sieve.epochs[e].brackets = b;
+		to->filter.epochs[e] = *from;
+		to->filter.epochs[e].brackets = b;
 		if (!b)
 			return -ENOMEM;
 		memcpy(b, from->brackets, from->n * sizeof(*b));
@@ -259,7 +261,7 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 	size_t cursor = 0;
 	struct found *found = malloc((n + 1) * sizeof(*found));
 	size_t nfound = 0;
-	int err = copy(&better, map);
+	int err = map_copy(&better, map);
 
 	if (!found)
 		err = -ENOMEM;
@@ -272,7 +274,7 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 			continue;
 		for (span = 0; span + 1 < map->nspans && cursor >= map->spans[span + 1].first;)
 			span++;
-		if (bracket_of(map, &marks[i], &better.sieve.epochs[span], &at, &b)) {
+		if (bracket_of(map, &marks[i], &better.filter.epochs[span], &at, &b)) {
 			found[nfound] = (struct found){ b, span, nfound };
 			nfound++;
 			better.marks++;
@@ -280,14 +282,14 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 			contradict += marks[i].shift != 0;
 		}
 	}
-	err = err ? err : merge_all(&better.sieve, found, nfound);
+	err = err ? err : merge_all(&better.filter, found, nfound);
 	free(found);
 	if (err || better.marks == map->marks)
 		goto keep;
 	err = draw(&better);
 	if (err)
 		goto keep;
-	better.used = reads_used(&better.sieve);
+	better.used = reads_used(&better.filter);
 	nps_clock_map__free(map);
 	*map = better;
 	return contradict;
@@ -298,7 +300,7 @@ keep:
 
 void nps_clock_map__free(struct nps_clock_map *map)
 {
-	nps_sieve__free(&map->sieve);
+	nps_outlier_filter__free(&map->filter);
 	free(map->knots);
 	map->knots = NULL;
 	map->n = map->nspans = 0;

@@ -40,16 +40,16 @@ void nps_lines__free(struct nps_lines *lines)
 /* The upper ends of the brackets (1) or the lower ones (-1) as points. */
 struct points {
 	const struct nps_bracket *b;
-	bool given;
-	int side;
+	bool tolerant;
+	int end;
 };
 
 static double y_of(const struct points *p, uint32_t i)
 {
 	const struct nps_bracket *b = &p->b[i];
-	double give = p->given ? b->give : 0;
+	double tolerance = p->tolerant ? b->tolerance : 0;
 
-	return p->side > 0 ? b->hi + give : b->lo - give;
+	return p->end > 0 ? b->hi + tolerance : b->lo - tolerance;
 }
 
 static double slope(const struct points *p, uint32_t from, uint32_t to)
@@ -64,7 +64,7 @@ static size_t hull_of(const struct points *p, size_t n, uint32_t *hull)
 
 	for (uint32_t i = 0; i < n; i++) {
 		while (len >= 2 &&
-		       (slope(p, hull[len - 2], hull[len - 1]) - slope(p, hull[len - 1], i)) * p->side >= 0)
+		       (slope(p, hull[len - 2], hull[len - 1]) - slope(p, hull[len - 1], i)) * p->end >= 0)
 			len--;
 		hull[len++] = i;
 	}
@@ -87,7 +87,7 @@ static double least(const struct chains *c, double rate)
 	return y_of(&c->low, i) - rate * (c->low.b[i].x - c->x0);
 }
 
-static double greatest(const struct chains *c, double rate)
+static double chains_max(const struct chains *c, double rate)
 {
 	uint32_t i = c->upper_ends[c->right];
 
@@ -106,7 +106,7 @@ static double next_rate(const struct chains *c, double end)
 	return rate;
 }
 
-static void advance(struct chains *c, double rate)
+static void chains_advance(struct chains *c, double rate)
 {
 	while (c->left > 1 && slope(&c->low, c->lower_ends[c->left - 2], c->lower_ends[c->left - 1]) <= rate)
 		c->left--;
@@ -123,9 +123,9 @@ struct moments {
 };
 
 /* The part of the polygon between two rates, where both chains are straight. */
-static void add_piece(struct moments *m, const struct chains *c, double from, double to)
+static void moments_add_range(struct moments *m, const struct chains *c, double from, double to)
 {
-	double d0 = greatest(c, from) - least(c, from), d1 = greatest(c, to) - least(c, to), mid, area;
+	double d0 = chains_max(c, from) - least(c, from), d1 = chains_max(c, to) - least(c, to), mid, area;
 
 	if (d0 < 0 && d1 < 0)
 		return;
@@ -147,17 +147,17 @@ static void add_piece(struct moments *m, const struct chains *c, double from, do
 	m->area += area;
 	m->rate += (to - from) / 6 *
 		   ((from - m->low) * d0 + 4 * (mid - m->low) * (d0 + d1) / 2 + (to - m->low) * d1);
-	m->offset +=
-		(to - from) / 6 *
-		((least(c, from) + d0 / 2) * d0 +
-		 4 * ((least(c, mid) + greatest(c, mid)) / 2) * (d0 + d1) / 2 + (least(c, to) + d1 / 2) * d1);
+	m->offset += (to - from) / 6 *
+		     ((least(c, from) + d0 / 2) * d0 +
+		      4 * ((least(c, mid) + chains_max(c, mid)) / 2) * (d0 + d1) / 2 +
+		      (least(c, to) + d1 / 2) * d1);
 }
 
-bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size_t n, bool given,
+bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size_t n, bool tolerant,
 		      struct nps_line *line)
 {
-	struct chains c = { .low = { b, given, -1 },
-			    .high = { b, given, 1 },
+	struct chains c = { .low = { b, tolerant, -1 },
+			    .high = { b, tolerant, 1 },
 			    .lower_ends = lines->upper,
 			    .upper_ends = lines->lower,
 			    .x0 = n ? b[0].x + (b[n - 1].x - b[0].x) / 2 : 0 };
@@ -171,9 +171,9 @@ bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size
 	while (rate < NPS_RATE_MAX) {
 		double next;
 
-		advance(&c, rate);
+		chains_advance(&c, rate);
 		next = next_rate(&c, NPS_RATE_MAX);
-		add_piece(&m, &c, rate, next);
+		moments_add_range(&m, &c, rate, next);
 		rate = next;
 	}
 	if (!m.any || !line)
@@ -189,8 +189,8 @@ bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size
 		line->rate = (m.low + m.high) / 2;
 		c.left = hull_of(&c.low, n, lines->upper);
 		c.right = 0;
-		advance(&c, line->rate);
-		line->offset = (least(&c, line->rate) + greatest(&c, line->rate)) / 2;
+		chains_advance(&c, line->rate);
+		line->offset = (least(&c, line->rate) + chains_max(&c, line->rate)) / 2;
 	}
 	return true;
 }

@@ -12,7 +12,7 @@
 /* At x (ns by the nominal rate) the host's clock was between lo and hi, in ns beyond x. */
 struct nps_bracket {
 	double x, lo, hi;
-	double give; /* ns by which a line may miss it, negative: must stay inside */
+	double tolerance; /* ns by which a line may miss it, negative: must stay inside */
 	uint32_t reads; /* that agree with it; 0: the host and the device both recorded it */
 };
 
@@ -35,11 +35,11 @@ void nps_lines__free(struct nps_lines *lines);
 
 /*
  * Is there a line of a rate within NPS_RATE_MAX that goes through all N brackets B, which are sorted by x,
- * no two at the same? GIVEN: each bracket is wider by its `give`. LINE (NULL: not wanted) becomes the
+ * no two at the same? TOLERANT: each bracket is wider by its `tolerance`. LINE (NULL: not wanted) becomes the
  * centre of gravity of all such lines, taken as points (rate, offset): the mean of what the brackets leave
  * open. There must be room for N.
  */
-bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size_t n, bool given,
+bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size_t n, bool tolerant,
 		      struct nps_line *line);
 
 static inline double nps_line__at(const struct nps_line *line, double x)

@@ -86,7 +86,7 @@ static double offset_of(const struct nps_clock *s)
 	       (double)(s->raw_after > s->raw ? s->raw_after - s->raw : 0) / 2;
 }
 
-static double width_of(const struct nps_clock *s)
+static double clock_width(const struct nps_clock *s)
 {
 	return s->raw_after > s->raw && s->raw_after - s->raw < 1000000000 ? (double)(s->raw_after - s->raw)
 									   : 0;
@@ -128,7 +128,7 @@ static double bend(const struct nps_clock *s, size_t n, size_t i)
 	return change * gap / 4;
 }
 
-static struct nps_instant moved(uint64_t raw, double offset, double error)
+static struct nps_instant instant_moved(uint64_t raw, double offset, double error)
 {
 	int64_t by = fabs(offset) < 9e18 ? llround(offset) : 0, at;
 
@@ -149,12 +149,12 @@ struct nps_instant nps_host_mono(const struct nps_clock *samples, size_t n, uint
 	*cursor = i == n ? 0 : i;
 	s = &samples[*cursor];
 	if (i == n || i + 1 == n)
-		return moved(raw, offset_of(s), width_of(s) / 2);
+		return instant_moved(raw, offset_of(s), clock_width(s) / 2);
 	a = offset_of(s);
 	b = offset_of(s + 1);
 	part = (double)(raw - s->raw) / (double)(s[1].raw - s->raw);
-	return moved(raw, a + (b - a) * part,
-		     NPS_MAX(width_of(s), width_of(s + 1)) / 2 + bend(samples, n, i));
+	return instant_moved(raw, a + (b - a) * part,
+			     NPS_MAX(clock_width(s), clock_width(s + 1)) / 2 + bend(samples, n, i));
 }
 
 struct nps_instant nps_host_unix(const struct nps_clock_host *host, uint64_t raw, size_t *cursor)

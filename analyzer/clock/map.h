@@ -6,7 +6,7 @@
 #ifndef NPS_CLOCK_MAP_H
 #define NPS_CLOCK_MAP_H
 
-#include "clock/sieve.h"
+#include "clock/outlier_filter.h"
 #include "session.h"
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct nps_clock_mark {
 
 /* Zero is a map that knows nothing. */
 struct nps_clock_map {
-	struct nps_sieve sieve;
+	struct nps_outlier_filter filter;
 	struct nps_clock_knot *knots;
 	size_t n;
 	struct nps_clock_span spans[NPS_CLOCK_EPOCHS];

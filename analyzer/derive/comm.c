@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #define SDMA 0 /* ENUM_HCCL_TRANSPORT_TYPE */
-#define NOT_TOLD 65534 /* every enum of the vendor */
+#define NOT_AVAILABLE 65534 /* every enum of the vendor */
 #define PAYLOAD 1 /* ENUM_HCCL_RDMA_TYPE: RDMA_SEND_PAYLOAD */
 #define SLACK 100000 /* ns by which a collective's times and its tasks' may disagree */
 #define MOST_SLACK 1000000000 /* where planes other than the master's begin earlier or go on longer */
@@ -26,7 +26,7 @@ struct under_way {
 	bool details; /* a task has details */
 };
 
-struct walk {
+struct comm_walk {
 	struct nps_model *m;
 	struct nps_comm_texts texts;
 	struct nps_comm_stats stats;
@@ -44,13 +44,13 @@ struct walk {
 	uint32_t collective, peer, step; /* texts; step: "step", there are none */
 };
 
-static int add_text(struct nps_model *m, uint32_t *text, const char *value)
+static int text_add(struct nps_model *m, uint32_t *text, const char *value)
 {
 	*text = nps_strings__addz(m->strings, value);
 	return *text == NPS_NONE ? -ENOMEM : 0;
 }
 
-static int add_texts(struct walk *w)
+static int add_texts(struct comm_walk *w)
 {
 	struct nps_comm_texts *t = &w->texts;
 	const struct {
@@ -78,7 +78,7 @@ static int add_texts(struct walk *w)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(texts); i++)
-		err = add_text(w->m, texts[i].text, texts[i].value);
+		err = text_add(w->m, texts[i].text, texts[i].value);
 	return err;
 }
 
@@ -103,7 +103,7 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /* The text of the step of collective ROW: with one step, that one. 0; -ENOENT: in no step; or -ENOMEM. */
-static int step_of(struct walk *w, uint32_t row, uint32_t *text)
+static int collective_step(struct comm_walk *w, uint32_t row, uint32_t *text)
 {
 	const struct nps_step_table *steps = &w->m->step;
 	uint32_t step = steps->t.len == 1 ? 0 : w->m->comm_op.step[row];
@@ -118,7 +118,7 @@ static int step_of(struct walk *w, uint32_t row, uint32_t *text)
 }
 
 /* -ENOENT: the collective is left out. */
-static int count_op(struct walk *w, const struct under_way *op)
+static int count_op(struct comm_walk *w, const struct under_way *op)
 {
 	const char *name = nps_model__text(w->m, w->m->comm_op.name[op->row]);
 	struct nps_whole_op whole = { .row = op->row, .first = op->first };
@@ -130,14 +130,14 @@ static int count_op(struct walk *w, const struct under_way *op)
 		return -ENOENT;
 	whole.peer = strcasestr(name, "send") || strcasestr(name, "receive");
 	whole.type = peer ? w->peer : w->collective;
-	err = step_of(w, op->row, &whole.step); /* adds a text: the name may have moved */
+	err = collective_step(w, op->row, &whole.step); /* adds a text: the name may have moved */
 	if (err)
 		return err;
 	whole.group = group_hash(w->m, w->m->comm_op.group[op->row]);
 	return whole.group == NPS_NONE ? -ENOMEM : nps_comm_stats__op(&w->stats, &whole, w->parts.data);
 }
 
-static int finish_op(struct walk *w, const struct under_way *op)
+static int finish_op(struct comm_walk *w, const struct under_way *op)
 {
 	int err = count_op(w, op);
 
@@ -149,7 +149,7 @@ static int finish_op(struct walk *w, const struct under_way *op)
 }
 
 /* Works out the collectives that ended before TIME (UINT64_MAX: all), in order of their start. */
-static int finish_before(struct walk *w, uint64_t time)
+static int finish_before(struct comm_walk *w, uint64_t time)
 {
 	int err = 0;
 
@@ -171,7 +171,7 @@ static int finish_before(struct walk *w, uint64_t time)
 	return err;
 }
 
-static int remember(struct walk *w, size_t i)
+static int collective_remember(struct comm_walk *w, size_t i)
 {
 	uint32_t row = NPS_AT(&w->ops, struct under_way, i).row;
 
@@ -179,7 +179,7 @@ static int remember(struct walk *w, size_t i)
 }
 
 /* Forgets collectives that are done. */
-static int forget(struct walk *w)
+static int collective_forget(struct comm_walk *w)
 {
 	int err = 0;
 
@@ -187,12 +187,12 @@ static int forget(struct walk *w)
 		return 0;
 	nps_map__clear(&w->number_of);
 	for (size_t i = w->head; !err && i < w->ops.len; i++)
-		err = remember(w, i);
+		err = collective_remember(w, i);
 	return err;
 }
 
 /* Collectives that begin at TIME or before are under way. */
-static int begin_until(struct walk *w, uint64_t time)
+static int begin_until(struct comm_walk *w, uint64_t time)
 {
 	const struct nps_comm_op_table *table = &w->m->comm_op;
 	int err = 0;
@@ -204,13 +204,13 @@ static int begin_until(struct walk *w, uint64_t time)
 		if (!op)
 			return -ENOMEM;
 		*op = (struct under_way){ .row = w->next, .first = NPS_NONE, .last = NPS_NONE };
-		err = remember(w, w->ops.len - 1);
-		err = err ? err : forget(w);
+		err = collective_remember(w, w->ops.len - 1);
+		err = err ? err : collective_forget(w);
 	}
 	return err;
 }
 
-static struct under_way *op_of(struct walk *w, uint32_t id)
+static struct under_way *collective_find(struct comm_walk *w, uint32_t id)
 {
 	uint32_t number = nps_map__get(&w->number_of, id);
 	struct under_way *op;
@@ -221,7 +221,7 @@ static struct under_way *op_of(struct walk *w, uint32_t id)
 	return w->m->comm_op.id[op->row] == id ? op : NULL;
 }
 
-static int new_part(struct walk *w, uint32_t *at)
+static int new_part(struct comm_walk *w, uint32_t *at)
 {
 	*at = w->unused;
 	if (*at != NPS_NONE) {
@@ -234,7 +234,7 @@ static int new_part(struct walk *w, uint32_t *at)
 	return 0;
 }
 
-static uint8_t kind_of(const struct walk *w, size_t row)
+static uint8_t task_comm_kind(const struct comm_walk *w, size_t row)
 {
 	const struct nps_comm_task_table *task = &w->m->comm_task;
 
@@ -247,10 +247,10 @@ static uint8_t kind_of(const struct walk *w, size_t row)
 	return NPS_PART_OTHER;
 }
 
-static int add_part(struct walk *w, size_t row, uint64_t start, uint64_t end)
+static int collective_add_part(struct comm_walk *w, size_t row, uint64_t start, uint64_t end)
 {
 	const struct nps_comm_task_table *task = &w->m->comm_task;
-	struct under_way *op = op_of(w, task->op[row]);
+	struct under_way *op = collective_find(w, task->op[row]);
 	struct nps_part *part;
 	int64_t size;
 	uint32_t at;
@@ -269,16 +269,16 @@ static int add_part(struct walk *w, size_t row, uint64_t start, uint64_t end)
 				   .plane = task->plane[row],
 				   .src = task->src[row],
 				   .dst = task->dst[row],
-				   .link = task->link[row] == NPS_NONE ? NOT_TOLD : task->link[row],
+				   .link = task->link[row] == NPS_NONE ? NOT_AVAILABLE : task->link[row],
 				   .next = NPS_NONE,
-				   .kind = kind_of(w, row),
+				   .kind = task_comm_kind(w, row),
 				   .master = task->master[row] };
 	if (op->first == NPS_NONE)
 		op->first = at;
 	else
 		NPS_AT(&w->parts, struct nps_part, op->last).next = at;
 	op->last = at;
-	op->details |= task->transport[row] != NOT_TOLD;
+	op->details |= task->transport[row] != NOT_AVAILABLE;
 	return 0;
 }
 
@@ -294,7 +294,7 @@ static int find_rows(const struct nps_comm_op_table *ops, struct nps_map *row_of
 }
 
 /* How far tasks reach beyond their collectives, whose times are those of the master plane. */
-static int find_slack(struct walk *w)
+static int find_slack(struct comm_walk *w)
 {
 	const struct nps_comm_op_table *ops = &w->m->comm_op;
 	const struct nps_comm_task_table *task = &w->m->comm_task;
@@ -322,7 +322,7 @@ static int find_slack(struct walk *w)
 	return err;
 }
 
-static int walk(struct walk *w)
+static int collectives_walk(struct comm_walk *w)
 {
 	const struct nps_comm_task_table *task = &w->m->comm_task;
 	struct nps_pace pace = { w->m, 0 };
@@ -340,7 +340,7 @@ static int walk(struct walk *w)
 		err = finish_before(w, start);
 		if (err)
 			break;
-		err = add_part(w, i, start, w->m->task.end[task->task[i]]);
+		err = collective_add_part(w, i, start, w->m->task.end[task->task[i]]);
 	}
 	err = err ? err : finish_before(w, UINT64_MAX);
 	return err ? err : nps_matrix__finish(&w->matrix);
@@ -351,14 +351,14 @@ static bool any_details(const struct nps_model *m)
 	struct nps_pace pace = { m, 0 };
 
 	for (size_t i = 0; i < m->comm_task.t.len; i++, nps_pace__step(&pace))
-		if (m->comm_task.transport[i] != NOT_TOLD)
+		if (m->comm_task.transport[i] != NOT_AVAILABLE)
 			return true;
 	return false;
 }
 
 int nps_derive__comm(struct nps_model *m)
 {
-	struct walk w = { .m = m, .unused = NPS_NONE };
+	struct comm_walk w = { .m = m, .unused = NPS_NONE };
 	int err;
 
 	if (m->comm_analyzed || !any_details(m))
@@ -369,7 +369,7 @@ int nps_derive__comm(struct nps_model *m)
 	nps_comm_stats__init(&w.stats, m, &w.texts, &w.matrix);
 	err = add_texts(&w);
 	err = err ? err : find_slack(&w);
-	err = err ? err : walk(&w);
+	err = err ? err : collectives_walk(&w);
 	nps_comm_stats__free(&w.stats);
 	nps_matrix__free(&w.matrix);
 	nps_vec__free(&w.ops);

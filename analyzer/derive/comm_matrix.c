@@ -17,13 +17,13 @@
 #define NAME 256 /* bytes of a type */
 #define BINS_HOT 16384 /* that stay in memory */
 
-struct link { /* of the current collective */
+struct comm_link { /* of the current collective */
 	uint32_t src, dst;
 	uint32_t transport; /* text */
 	double size, time;
 };
 
-struct record { /* a link of a collective */
+struct comm_record { /* a link of a collective */
 	struct nps_sort_key key; /* bin; bandwidth, descending */
 	double bandwidth, size, time;
 	uint32_t op, transport; /* texts */
@@ -35,7 +35,7 @@ struct bin { /* a link of a family */
 	uint32_t src, dst;
 	uint32_t family, next; /* next: of the family */
 	uint64_t count; /* records */
-	struct record ranked[RANKS];
+	struct comm_record ranked[RANKS];
 	double size, time;
 };
 
@@ -48,10 +48,10 @@ struct family {
 void nps_matrix__init(struct nps_matrix *x, struct nps_model *m, const struct nps_comm_texts *texts)
 {
 	*x = (struct nps_matrix){ .m = m, .texts = texts };
-	nps_ext_sort__init(&x->records, m->tmpfd, sizeof(struct record));
+	nps_ext_sort__init(&x->records, m->tmpfd, sizeof(struct comm_record));
 	nps_vec__init(&x->bins, m->tmpfd, sizeof(struct bin));
 	nps_vec__init(&x->families, m->tmpfd, sizeof(struct family));
-	nps_vec__init(&x->links, m->tmpfd, sizeof(struct link));
+	nps_vec__init(&x->links, m->tmpfd, sizeof(struct comm_link));
 }
 
 void nps_matrix__free(struct nps_matrix *x)
@@ -66,7 +66,7 @@ void nps_matrix__free(struct nps_matrix *x)
 }
 
 /* Counts a bin that was read. */
-static void step(struct nps_matrix *x)
+static void matrix_step(struct nps_matrix *x)
 {
 	if (!(++x->steps % BINS_HOT))
 		nps_vec__cool(&x->bins);
@@ -104,7 +104,7 @@ int nps_matrix__transfer(struct nps_matrix *x, const struct nps_transfer *t)
 {
 	uint32_t dst = t->dst == NPS_NO_ID ? t->src : t->dst;
 	uint64_t key = (uint64_t)t->src << 32 | dst;
-	struct link *link;
+	struct comm_link *link;
 	uint32_t at;
 
 	if (t->src == NPS_NO_ID)
@@ -117,7 +117,7 @@ int nps_matrix__transfer(struct nps_matrix *x, const struct nps_transfer *t)
 		link->src = t->src;
 		link->dst = dst;
 	} else {
-		link = &NPS_AT(&x->links, struct link, at);
+		link = &NPS_AT(&x->links, struct comm_link, at);
 	}
 	link->transport = transport_text(x->texts, t->link);
 	link->size += t->size;
@@ -129,7 +129,7 @@ int nps_matrix__transfer(struct nps_matrix *x, const struct nps_transfer *t)
  * The type of a collective, from its name: the vendor uses the first of these words that occurs, and of two
  * that begin at the same character the one listed first, which makes reduceScatter a reduce.
  */
-static void type_of(const char *name, char type[NAME])
+static void matrix_collective_type(const char *name, char type[NAME])
 {
 	static const char *const words[] = { "send",	     "reduce",	 "invalid",   "broadcast",
 					     "allreduce",    "receive",	 "allgather", "reducescatter",
@@ -155,7 +155,7 @@ static int family_row(struct nps_matrix *x, const struct nps_whole_op *op, uint3
 	uint64_t key;
 	struct family *f, new = { .group = op->group, .step = op->step, .type = op->type, .first = NPS_NONE };
 
-	type_of(nps_model__text(x->m, x->m->comm_op.name[op->row]), type);
+	matrix_collective_type(nps_model__text(x->m, x->m->comm_op.name[op->row]), type);
 	new.name = nps_strings__addz(x->m->strings, type);
 	if (new.name == NPS_NONE)
 		return -ENOMEM;
@@ -175,7 +175,7 @@ static int family_row(struct nps_matrix *x, const struct nps_whole_op *op, uint3
 	return nps_map__put(&x->family_of, key, *row);
 }
 
-static int bin_row(struct nps_matrix *x, uint32_t family, const struct link *link, uint32_t *row)
+static int bin_row(struct nps_matrix *x, uint32_t family, const struct comm_link *link, uint32_t *row)
 {
 	struct family *f = &NPS_AT(&x->families, struct family, family);
 	uint64_t key = nps_hash2((uint64_t)link->src << 32 | link->dst, family);
@@ -212,21 +212,21 @@ static uint64_t descending(double bandwidth)
 	return ~bits;
 }
 
-static int add_record(struct nps_matrix *x, uint32_t bin, uint32_t op, const struct link *link)
+static int bin_add_record(struct nps_matrix *x, uint32_t bin, uint32_t op, const struct comm_link *link)
 {
-	struct record *record = nps_ext_sort__add(&x->records);
+	struct comm_record *record = nps_ext_sort__add(&x->records);
 	double bandwidth = link->time != 0 ? nps_round4(link->size / link->time) : 0;
 
 	if (!record)
 		return x->records.err;
 	NPS_AT(&x->bins, struct bin, bin).count++;
-	step(x);
-	*record = (struct record){ .key = { bin, descending(bandwidth) },
-				   .op = op,
-				   .transport = link->transport,
-				   .bandwidth = bandwidth,
-				   .size = link->size,
-				   .time = link->time };
+	matrix_step(x);
+	*record = (struct comm_record){ .key = { bin, descending(bandwidth) },
+					.op = op,
+					.transport = link->transport,
+					.bandwidth = bandwidth,
+					.size = link->size,
+					.time = link->time };
 	return 0;
 }
 
@@ -236,10 +236,10 @@ int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
 	int err = x->links.len ? family_row(x, op, &family) : 0;
 
 	for (size_t i = 0; !err && i < x->links.len; i++) {
-		const struct link *link = &NPS_AT(&x->links, struct link, i);
+		const struct comm_link *link = &NPS_AT(&x->links, struct comm_link, i);
 
 		err = bin_row(x, family, link, &bin);
-		err = err ? err : add_record(x, bin, x->m->comm_op.name[op->row], link);
+		err = err ? err : bin_add_record(x, bin, x->m->comm_op.name[op->row], link);
 	}
 	x->links.len = 0;
 	if (x->link_of.size > KEPT_SLOTS)
@@ -250,7 +250,7 @@ int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
 }
 
 /* Adds RECORD, number I of its bin in descending order, to the sums and to the ranks that it has. */
-static void take(struct bin *bin, uint64_t i, const struct record *record)
+static void bin_count_record(struct bin *bin, uint64_t i, const struct comm_record *record)
 {
 	uint64_t n = bin->count;
 	const uint64_t at[RANKS] = { [TOP1] = 0,
@@ -269,24 +269,24 @@ static void take(struct bin *bin, uint64_t i, const struct record *record)
 
 static int rank(struct nps_matrix *x)
 {
-	const struct record *record;
+	const struct comm_record *record;
 	uint64_t bin = UINT64_MAX, i = 0;
 	int err = nps_ext_sort__finish(&x->records);
 
 	while (!err && (record = nps_ext_sort__next(&x->records))) {
 		i = record->key.high == bin ? i + 1 : 0;
 		bin = record->key.high;
-		take(&NPS_AT(&x->bins, struct bin, bin), i, record);
+		bin_count_record(&NPS_AT(&x->bins, struct bin, bin), i, record);
 		if (!i)
-			step(x);
+			matrix_step(x);
 	}
 	err = err ? err : x->records.err;
 	nps_ext_sort__free(&x->records);
 	return err;
 }
 
-static int add_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
-		   size_t *row)
+static int matrix_add_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
+			  size_t *row)
 {
 	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
 	uint32_t src = nps_strings__addf(x->m->strings, "%u", bin->src);
@@ -307,10 +307,10 @@ static int add_row(struct nps_matrix *x, const struct family *f, const struct bi
 static int ranked_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
 		      enum rank which)
 {
-	const struct record *record = &bin->ranked[which];
+	const struct comm_record *record = &bin->ranked[which];
 	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
 	size_t row;
-	int err = add_row(x, f, bin, name, &row);
+	int err = matrix_add_row(x, f, bin, name, &row);
 
 	if (err)
 		return err;
@@ -326,7 +326,7 @@ static int total_row(struct nps_matrix *x, const struct family *f, const struct 
 {
 	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
 	size_t row;
-	int err = add_row(x, f, bin, name, &row);
+	int err = matrix_add_row(x, f, bin, name, &row);
 
 	if (err)
 		return err;
@@ -358,7 +358,7 @@ static int family_rows(struct nps_matrix *x, const struct family *f)
 			const struct bin *bin = &NPS_AT(&x->bins, struct bin, i);
 
 			i = bin->next;
-			step(x);
+			matrix_step(x);
 			if (bin->count < kinds[k].least)
 				continue;
 			err = kinds[k].rank == RANKS ? total_row(x, f, bin, name)

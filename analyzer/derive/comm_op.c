@@ -28,18 +28,18 @@ struct plane {
 	bool transfers, master;
 };
 
-struct bucket { /* of one transport and size */
+struct size_bucket { /* of one transport and size */
 	double size, time;
 	uint64_t count;
 	uint8_t transport;
 };
 
-struct traffic {
+struct link_traffic {
 	double size, time;
 	uint64_t packets, large;
 };
 
-struct times {
+struct comm_times {
 	double transit, wait, synchronization;
 };
 
@@ -48,7 +48,7 @@ void nps_comm_stats__init(struct nps_comm_stats *stats, struct nps_model *m,
 {
 	*stats = (struct nps_comm_stats){ .m = m, .texts = texts, .matrix = matrix };
 	nps_vec__init(&stats->planes, m->tmpfd, sizeof(struct plane));
-	nps_vec__init(&stats->sizes, m->tmpfd, sizeof(struct bucket));
+	nps_vec__init(&stats->sizes, m->tmpfd, sizeof(struct size_bucket));
 }
 
 void nps_comm_stats__free(struct nps_comm_stats *stats)
@@ -131,21 +131,22 @@ static size_t master_plane(const struct nps_comm_stats *s)
 	return best;
 }
 
-static int count_transfer(struct nps_comm_stats *s, struct traffic *traffic, const struct nps_transfer *t)
+static int count_transfer(struct nps_comm_stats *s, struct link_traffic *traffic,
+			  const struct nps_transfer *t)
 {
 	uint8_t transport = transport_of(t->link);
 	uint64_t key = (uint64_t)t->bytes * NPS_TRANSPORTS + transport;
 	uint32_t at = nps_map__get(&s->size_of, key);
 	double large = transport == NPS_TRANSPORT_RDMA ? LARGE_RDMA : LARGE;
-	struct bucket *bucket;
+	struct size_bucket *bucket;
 
 	if (at == NPS_NONE) {
 		bucket = nps_vec__push(&s->sizes);
 		if (!bucket || nps_map__put(&s->size_of, key, s->sizes.len - 1))
 			return -ENOMEM;
-		*bucket = (struct bucket){ .size = t->size, .transport = transport };
+		*bucket = (struct size_bucket){ .size = t->size, .transport = transport };
 	} else {
-		bucket = &NPS_AT(&s->sizes, struct bucket, at);
+		bucket = &NPS_AT(&s->sizes, struct size_bucket, at);
 	}
 	bucket->count++;
 	bucket->time += t->time;
@@ -156,7 +157,7 @@ static int count_transfer(struct nps_comm_stats *s, struct traffic *traffic, con
 	return 0;
 }
 
-static int copy(struct nps_comm_stats *s, struct traffic *traffic, const struct nps_part *part)
+static int part_add_copy(struct nps_comm_stats *s, struct link_traffic *traffic, const struct nps_part *part)
 {
 	struct nps_transfer t = { .src = part->src,
 				  .dst = part->dst,
@@ -197,7 +198,7 @@ static int payloads(const struct nps_part *parts, uint32_t *at, bool peer, struc
 
 /* Walks a plane; TIMES is NULL unless it is the master. */
 static int walk_plane(struct nps_comm_stats *s, const struct plane *plane, const struct nps_part *parts,
-		      bool peer, struct traffic *traffic, struct times *times)
+		      bool peer, struct link_traffic *traffic, struct comm_times *times)
 {
 	bool before = true; /* the first transfer */
 	uint32_t i = plane->first;
@@ -220,7 +221,7 @@ static int walk_plane(struct nps_comm_stats *s, const struct plane *plane, const
 			continue;
 		}
 		if (part->kind == NPS_PART_COPY)
-			err = copy(s, traffic, part);
+			err = part_add_copy(s, traffic, part);
 		if (times && off_chip(part)) {
 			times->transit += ms;
 			before = false;
@@ -235,7 +236,7 @@ static int walk_plane(struct nps_comm_stats *s, const struct plane *plane, const
 }
 
 /* Devices of one process use the same names, but readers distinguish collectives by name and group alone. */
-static uint32_t op_name(const struct nps_comm_stats *s, uint32_t row)
+static uint32_t collective_name(const struct nps_comm_stats *s, uint32_t row)
 {
 	uint32_t name = s->m->comm_op.name[row], device = s->m->comm_op.device[row];
 
@@ -246,7 +247,7 @@ static uint32_t op_name(const struct nps_comm_stats *s, uint32_t row)
 	return nps_strings__addf(s->m->strings, "%s_dev%u", nps_model__text(s->m, name), device);
 }
 
-static int time_row(struct nps_comm_stats *s, const struct nps_whole_op *op, const struct times *times)
+static int time_row(struct nps_comm_stats *s, const struct nps_whole_op *op, const struct comm_times *times)
 {
 	const struct nps_comm_op_table *from = &s->m->comm_op;
 	struct nps_comm_time_table *to = &s->m->comm_time;
@@ -257,7 +258,7 @@ static int time_row(struct nps_comm_stats *s, const struct nps_whole_op *op, con
 
 	if (err)
 		return err;
-	to->op[row] = op_name(s, op->row);
+	to->op[row] = collective_name(s, op->row);
 	if (to->op[row] == NPS_NONE)
 		return -ENOMEM;
 	to->group[row] = op->group;
@@ -274,7 +275,7 @@ static int time_row(struct nps_comm_stats *s, const struct nps_whole_op *op, con
 
 /* A row of a size of a transport; BUCKET NULL: the sum alone, as for SDMA. */
 static int bandwidth_row(struct nps_comm_stats *s, const struct nps_whole_op *op, uint8_t transport,
-			 const struct traffic *traffic, const struct bucket *bucket)
+			 const struct link_traffic *traffic, const struct size_bucket *bucket)
 {
 	struct nps_comm_bandwidth_table *to = &s->m->comm_bandwidth;
 	size_t row;
@@ -282,7 +283,7 @@ static int bandwidth_row(struct nps_comm_stats *s, const struct nps_whole_op *op
 
 	if (err)
 		return err;
-	to->op[row] = op_name(s, op->row);
+	to->op[row] = collective_name(s, op->row);
 	if (to->op[row] == NPS_NONE)
 		return -ENOMEM;
 	to->group[row] = op->group;
@@ -302,9 +303,10 @@ static int bandwidth_row(struct nps_comm_stats *s, const struct nps_whole_op *op
 	return 0;
 }
 
-static int bandwidth_rows(struct nps_comm_stats *s, const struct nps_whole_op *op, struct traffic *traffic)
+static int bandwidth_rows(struct nps_comm_stats *s, const struct nps_whole_op *op,
+			  struct link_traffic *traffic)
 {
-	struct traffic *sdma = &traffic[NPS_TRANSPORT_SDMA];
+	struct link_traffic *sdma = &traffic[NPS_TRANSPORT_SDMA];
 	uint64_t unclassified = sdma->packets;
 	int err = 0;
 
@@ -318,7 +320,7 @@ static int bandwidth_rows(struct nps_comm_stats *s, const struct nps_whole_op *o
 		if (!traffic[transport].packets)
 			continue;
 		for (size_t i = 0; !err && i < s->sizes.len; i++) {
-			const struct bucket *bucket = &NPS_AT(&s->sizes, struct bucket, i);
+			const struct size_bucket *bucket = &NPS_AT(&s->sizes, struct size_bucket, i);
 
 			if (bucket->transport == transport)
 				err = bandwidth_row(s, op, transport, &traffic[transport], bucket);
@@ -332,8 +334,8 @@ static int bandwidth_rows(struct nps_comm_stats *s, const struct nps_whole_op *o
 
 int nps_comm_stats__op(struct nps_comm_stats *s, const struct nps_whole_op *op, struct nps_part *parts)
 {
-	struct traffic traffic[NPS_TRANSPORTS] = { 0 };
-	struct times times = { 0 };
+	struct link_traffic traffic[NPS_TRANSPORTS] = { 0 };
+	struct comm_times times = { 0 };
 	size_t master;
 	int err;
 

@@ -22,7 +22,7 @@ static bool is_of(const struct nps_group *group, uint64_t key, uint64_t sub)
 }
 
 /* The row of (KEY, SUB), NPS_NONE: there is none. *SLOT: the hash under which it is, or would be. */
-static uint32_t row_of(const struct nps_group_by *groups, uint64_t key, uint64_t sub, uint64_t *slot)
+static uint32_t group_find(const struct nps_group_by *groups, uint64_t key, uint64_t sub, uint64_t *slot)
 {
 	uint32_t row;
 
@@ -40,7 +40,7 @@ void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_
 	uint64_t slot;
 	uint32_t row;
 
-	row = row_of(groups, key, sub, &slot);
+	row = group_find(groups, key, sub, &slot);
 	if (row != NPS_NONE) {
 		groups->last = row;
 		return nps_group_by__at(groups, row);
@@ -62,7 +62,7 @@ void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_
 void *nps_group_by__find(const struct nps_group_by *groups, uint64_t key, uint64_t sub)
 {
 	uint64_t slot;
-	uint32_t row = row_of(groups, key, sub, &slot);
+	uint32_t row = group_find(groups, key, sub, &slot);
 
 	return row == NPS_NONE ? NULL : nps_group_by__at(groups, row);
 }

@@ -13,13 +13,13 @@
 
 #define MAX_ROWS (1U << 24)
 
-struct window {
+struct host_window {
 	uint64_t start, end;
 	uint32_t text;
 };
 
 /* What a thread is known to do: all up to `settled` is counted; what begins later has not begun yet. */
-struct thread {
+struct host_thread {
 	uint32_t pid, tid, comm;
 	uint64_t settled;
 	uint64_t device, cann, call, irq, fault; /* until when it is in one */
@@ -34,8 +34,8 @@ struct thread {
 
 struct host {
 	struct nps_model *m;
-	struct nps_vec windows; /* struct window by start, apart from each other */
-	struct nps_vec threads; /* struct thread */
+	struct nps_vec windows; /* struct host_window by start, apart from each other */
+	struct nps_vec threads; /* struct host_thread */
 	struct nps_map thread_of; /* tid -> thread */
 	struct nps_vec following; /* uint32_t: the next run of the same thread, 0 none */
 	struct nps_map class_of; /* text -> class of system call, or whether it waits for the device */
@@ -46,7 +46,7 @@ struct host {
 /* --- names ------------------------------------------------------------------------------------------- */
 
 /* The class of what TEXT names, found once. 0 or -ENOMEM. */
-static int class_of(struct host *h, uint32_t text, bool api, uint32_t *class)
+static int call_class(struct host *h, uint32_t text, bool api, uint32_t *class)
 {
 	uint64_t key = (uint64_t)api << 32 | text;
 	const char *name = nps_model__text(h->m, text);
@@ -71,19 +71,19 @@ static int step_text(struct nps_model *m, int64_t id, uint32_t *text)
 
 static int add_window(struct host *h, uint64_t start, uint64_t end, uint32_t text)
 {
-	struct window *w;
+	struct host_window *w;
 
 	if (start >= end)
 		return 0;
 	w = nps_vec__push(&h->windows);
 	if (!w)
 		return -errno;
-	*w = (struct window){ start, end, text };
+	*w = (struct host_window){ start, end, text };
 	return 0;
 }
 
 /* The steps are in order of start; of two that overlap the later begins where the earlier ends. */
-static int make_windows(struct host *h)
+static int host_windows_make(struct host *h)
 {
 	struct nps_model *m = h->m;
 	uint64_t last = m->start;
@@ -104,29 +104,31 @@ static int make_windows(struct host *h)
 	return err;
 }
 
-static struct thread *find_thread(const struct host *h, uint32_t tid)
+static struct host_thread *host_thread_find(const struct host *h, uint32_t tid)
 {
 	uint32_t at = nps_map__get(&h->thread_of, tid);
 
-	return at == NPS_NONE ? NULL : &NPS_AT(&h->threads, struct thread, at);
+	return at == NPS_NONE ? NULL : &NPS_AT(&h->threads, struct host_thread, at);
 }
 
-static int add_thread(struct host *h, uint32_t tid)
+static int host_thread_add(struct host *h, uint32_t tid)
 {
-	struct thread *t;
+	struct host_thread *t;
 
-	if (find_thread(h, tid))
+	if (host_thread_find(h, tid))
 		return 0;
 	t = nps_vec__push(&h->threads);
 	if (!t)
 		return -errno;
-	*t = (struct thread){ .pid = h->m->pid, .tid = tid, .comm = h->m->process, .settled = h->m->start };
+	*t = (struct host_thread){
+		.pid = h->m->pid, .tid = tid, .comm = h->m->process, .settled = h->m->start
+	};
 	nps_host_sums__init(&t->sums, h->m->tmpfd);
 	return nps_map__put(&h->thread_of, tid, h->threads.len - 1);
 }
 
 /* Threads whose calls led to tasks of the device, or put work into the queue of those that do. */
-static int find_launchers(struct host *h)
+static int host_launchers_find(struct host *h)
 {
 	const struct nps_api_table *api = &h->m->api;
 	const struct nps_task_table *task = &h->m->task;
@@ -149,15 +151,15 @@ static int find_launchers(struct host *h)
 			err = nps_index__put(&led, task->connection[i], 1);
 	for (size_t i = 0; !err && i < api->t.len; i++, nps_pace__step(&pace))
 		if (api->connection[i] != NPS_NO_ID && nps_index__get(&led, api->connection[i]) != NPS_NONE)
-			err = add_thread(h, (uint32_t)api->gtid[i]);
+			err = host_thread_add(h, (uint32_t)api->gtid[i]);
 	nps_index__free(&led);
 	for (size_t i = queue.begin; !err && i < queue.end; i++, nps_pace__step(&pace))
-		err = add_thread(h, (uint32_t)torch->gtid[i]);
+		err = host_thread_add(h, (uint32_t)torch->gtid[i]);
 	return err;
 }
 
 /* Before its first run: the thread was on a CPU until its first record of leaving one. */
-static void begin(const struct nps_model *m, struct thread *t, uint32_t row)
+static void thread_begin(const struct nps_model *m, struct host_thread *t, uint32_t row)
 {
 	struct nps_wait wait = nps_run__wait(m, row, NPS_NONE);
 
@@ -174,7 +176,7 @@ static int find_threads(struct host *h)
 	const struct nps_model *m = h->m;
 	struct nps_pace pace = { m, 0 };
 	struct nps_map last = { 0 };
-	int err = find_launchers(h);
+	int err = host_launchers_find(h);
 	bool all = !h->threads.len;
 
 	if (err)
@@ -182,16 +184,16 @@ static int find_threads(struct host *h)
 	err = nps_vec__resize(&h->following, m->run.t.len);
 	for (size_t i = 0; !err && i < m->run.t.len; i++, nps_pace__step(&pace)) {
 		uint32_t tid = m->run.tid[i], previous;
-		struct thread *t;
+		struct host_thread *t;
 
 		if (all || tid == m->pid)
-			err = add_thread(h, tid);
-		t = err ? NULL : find_thread(h, tid);
+			err = host_thread_add(h, tid);
+		t = err ? NULL : host_thread_find(h, tid);
 		if (!t)
 			continue;
 		previous = nps_map__get(&last, tid);
 		if (previous == NPS_NONE)
-			begin(m, t, i);
+			thread_begin(m, t, i);
 		else
 			NPS_AT(&h->following, uint32_t, previous) = i;
 		t->pid = nps_run__gtid(m, i) >> 32;
@@ -205,19 +207,19 @@ static int find_threads(struct host *h)
 
 /* --- the sweep ---------------------------------------------------------------------------------------- */
 
-static bool is_asleep(const struct thread *t, uint64_t now)
+static bool is_asleep(const struct host_thread *t, uint64_t now)
 {
 	return now >= t->ran && now >= t->left && now < t->woken;
 }
 
 /* On a CPU, and in nothing recorded but CANN calls. */
-static bool is_free(const struct thread *t, uint64_t now)
+static bool is_free(const struct host_thread *t, uint64_t now)
 {
 	return now < t->ran && now >= t->irq && now >= t->fault && now >= t->call;
 }
 
 /* What the thread does at NOW if it is in a system call of class CALL (0: in none). */
-static enum nps_host_part part_at(const struct thread *t, uint64_t now, uint32_t call)
+static enum nps_host_part part_at(const struct host_thread *t, uint64_t now, uint32_t call)
 {
 	bool runs = now < t->ran, gap = now < t->left, asleep = now < t->woken, waits = now < t->start;
 
@@ -242,7 +244,7 @@ static enum nps_host_part part_at(const struct thread *t, uint64_t now, uint32_t
 }
 
 /* The next time after NOW, at most LIMIT, at which something ends. */
-static uint64_t next_end(const struct thread *t, uint64_t now, uint64_t limit)
+static uint64_t next_end(const struct host_thread *t, uint64_t now, uint64_t limit)
 {
 	const uint64_t ends[] = { t->device, t->cann, t->call,	t->irq,	  t->fault,
 				  t->ran,    t->left, t->woken, t->start, t->sums.end };
@@ -253,24 +255,26 @@ static uint64_t next_end(const struct thread *t, uint64_t now, uint64_t limit)
 	return limit;
 }
 
-static uint64_t *cell(const struct host *h, const struct thread *t, size_t window, enum nps_host_part part)
+static uint64_t *thread_part(const struct host *h, const struct host_thread *t, size_t window,
+			     enum nps_host_part part)
 {
-	size_t thread = t - (struct thread *)h->threads.data;
+	size_t thread = t - (struct host_thread *)h->threads.data;
 
 	return &NPS_AT(&h->cells, uint64_t, (window * h->threads.len + thread) * NPS_HOST_PARTS + part);
 }
 
 /* Adds [FROM, TO) to the thread's part of each step it lies in. */
-static void give(struct host *h, struct thread *t, enum nps_host_part part, uint64_t from, uint64_t to)
+static void thread_add_part(struct host *h, struct host_thread *t, enum nps_host_part part, uint64_t from,
+			    uint64_t to)
 {
 	bool spread = from < t->sums.end && (part == NPS_HOST_USER || part == NPS_HOST_CANN);
 
 	while (t->window < h->windows.len) {
-		const struct window *w = &NPS_AT(&h->windows, struct window, t->window);
+		const struct host_window *w = &NPS_AT(&h->windows, struct host_window, t->window);
 		uint64_t ns = from < w->end && to > w->start ? NPS_MIN(to, w->end) - NPS_MAX(from, w->start)
 							     : 0;
 
-		*cell(h, t, t->window, part) += ns;
+		*thread_part(h, t, t->window, part) += ns;
 		if (ns && spread && nps_host_sums__note(&t->sums, t->window, part == NPS_HOST_CANN, ns))
 			h->err = -ENOMEM;
 		if (to < w->end)
@@ -280,20 +284,20 @@ static void give(struct host *h, struct thread *t, enum nps_host_part part, uint
 }
 
 /* Moves the time of calls that were summed up from the thread's own code and CANN calls to system calls. */
-static void spread_sums(struct host *h, struct thread *t)
+static void spread_sums(struct host *h, struct host_thread *t)
 {
 	struct nps_host_moved moved;
 
-	while (nps_host_sums__take(&t->sums, &moved)) {
-		*cell(h, t, moved.window, NPS_HOST_USER) -= moved.user;
-		*cell(h, t, moved.window, NPS_HOST_CANN) -= moved.cann;
-		*cell(h, t, moved.window, NPS_HOST_IO_CALLS) += moved.io;
-		*cell(h, t, moved.window, NPS_HOST_OTHER_CALLS) += moved.other;
+	while (nps_host_sums__next(&t->sums, &moved)) {
+		*thread_part(h, t, moved.window, NPS_HOST_USER) -= moved.user;
+		*thread_part(h, t, moved.window, NPS_HOST_CANN) -= moved.cann;
+		*thread_part(h, t, moved.window, NPS_HOST_IO_CALLS) += moved.io;
+		*thread_part(h, t, moved.window, NPS_HOST_OTHER_CALLS) += moved.other;
 	}
 }
 
 /* Adds one span in which nothing changes, at most until TIME. */
-static void settle_one(struct host *h, struct thread *t, uint64_t time)
+static void settle_one(struct host *h, struct host_thread *t, uint64_t time)
 {
 	uint64_t now = t->settled, until = next_end(t, now, time), left = 0;
 	uint32_t call = now < t->call ? t->call_class : 0, summed = 0;
@@ -313,28 +317,28 @@ static void settle_one(struct host *h, struct thread *t, uint64_t time)
 		nps_host_sums__spend(&t->sums, t->slept, until - now);
 	else if (is_free(t, now) || (part == NPS_HOST_NOT_SEEN && !call))
 		nps_host_sums__spare(&t->sums, until - now);
-	give(h, t, part, now, until);
+	thread_add_part(h, t, part, now, until);
 	t->settled = until;
 	if (t->sums.end && until >= t->sums.end)
 		spread_sums(h, t);
 }
 
-static void settle(struct host *h, struct thread *t, uint64_t time)
+static void thread_settle(struct host *h, struct host_thread *t, uint64_t time)
 {
 	while (t->settled < time)
 		settle_one(h, t, time);
 }
 
-static int take_run(struct host *h, size_t row)
+static int sweep_run(struct host *h, size_t row)
 {
 	const struct nps_run_table *run = &h->m->run;
-	struct thread *t = find_thread(h, run->tid[row]);
+	struct host_thread *t = host_thread_find(h, run->tid[row]);
 	uint32_t next = NPS_AT(&h->following, uint32_t, row);
 	struct nps_wait wait = { 0 };
 
 	if (!t)
 		return 0;
-	settle(h, t, run->start[row]);
+	thread_settle(h, t, run->start[row]);
 	if (next)
 		wait = nps_run__wait(h->m, next, row);
 	t->ran = run->end[row];
@@ -346,81 +350,81 @@ static int take_run(struct host *h, size_t row)
 	return 0;
 }
 
-static int take_call(struct host *h, size_t row)
+static int sweep_call(struct host *h, size_t row)
 {
 	const struct nps_osrt_table *osrt = &h->m->osrt;
-	struct thread *t = find_thread(h, (uint32_t)osrt->gtid[row]);
+	struct host_thread *t = host_thread_find(h, (uint32_t)osrt->gtid[row]);
 
 	if (!t)
 		return 0;
-	settle(h, t, osrt->start[row]);
+	thread_settle(h, t, osrt->start[row]);
 	if (osrt->shape[row] == NPS_OS_FAULT) { /* within a call, as a rule, which goes on behind it */
 		t->fault = NPS_MAX(t->fault, osrt->end[row]);
 		return 0;
 	}
 	t->call = osrt->end[row];
-	return class_of(h, osrt->name[row], false, &t->call_class);
+	return call_class(h, osrt->name[row], false, &t->call_class);
 }
 
-static int take_sum(struct host *h, size_t row)
+static int sweep_sum(struct host *h, size_t row)
 {
 	const struct nps_osrt_span_table *span = &h->m->osrt_span;
-	struct thread *t = find_thread(h, (uint32_t)span->gtid[row]);
+	struct host_thread *t = host_thread_find(h, (uint32_t)span->gtid[row]);
 	uint32_t class;
 	int err;
 
 	if (!t)
 		return 0;
-	settle(h, t, span->start[row]);
-	err = class_of(h, span->name[row], false, &class);
+	thread_settle(h, t, span->start[row]);
+	err = call_class(h, span->name[row], false, &class);
 	if (err)
 		return err;
 	nps_host_sums__add(&t->sums, class, t->settled, span->end[row], span->total[row], span->longest[row]);
 	return 0;
 }
 
-static int take_api(struct host *h, size_t row)
+static int sweep_api(struct host *h, size_t row)
 {
 	const struct nps_api_table *api = &h->m->api;
-	struct thread *t = find_thread(h, (uint32_t)api->gtid[row]);
+	struct host_thread *t = host_thread_find(h, (uint32_t)api->gtid[row]);
 	uint32_t waits;
 	int err;
 
 	if (!t)
 		return 0;
-	err = class_of(h, api->name[row], true, &waits);
-	settle(h, t, api->start[row]);
+	err = call_class(h, api->name[row], true, &waits);
+	thread_settle(h, t, api->start[row]);
 	t->cann = NPS_MAX(t->cann, api->end[row]);
 	if (waits)
 		t->device = NPS_MAX(t->device, api->end[row]);
 	return err;
 }
 
-static int take_irq(struct host *h, size_t row)
+static int sweep_irq(struct host *h, size_t row)
 {
 	const struct nps_irq_table *irq = &h->m->irq;
-	struct thread *t = find_thread(h, irq->tid[row]);
+	struct host_thread *t = host_thread_find(h, irq->tid[row]);
 
 	if (!t)
 		return 0;
-	settle(h, t, irq->start[row]);
+	thread_settle(h, t, irq->start[row]);
 	t->irq = NPS_MAX(t->irq, irq->end[row]);
 	return 0;
 }
 
 /* All rows in order of their start. */
-static int sweep(struct host *h)
+static int host_sweep(struct host *h)
 {
 	const struct nps_model *m = h->m;
 	const struct {
 		const uint64_t *start;
 		size_t len;
-		int (*take)(struct host *h, size_t row);
-	} sources[] = { { m->run.start, m->run.t.len, take_run },
-			{ m->osrt.start, m->osrt.t.len, take_call },
-			{ m->api.start, m->api.t.len, take_api },
-			{ m->irq.start, m->irq.t.len, take_irq },
-			{ m->osrt_span.start, m->osrt_span.t.len, take_sum } };
+		int (*sweep_row)(struct host *h, size_t row);
+	} sources[] = { { m->run.start, m->run.t.len, sweep_run },
+			{ m->osrt.start, m->osrt.t.len, sweep_call },
+			{ m->api.start, m->api.t.len, sweep_api },
+			{ m->irq.start, m->irq.t.len, sweep_irq },
+			{ m->osrt_span.start, m->osrt_span.t.len, sweep_sum } };
 	size_t at[NPS_ARRAY_SIZE(sources)] = { 0 };
 	struct nps_pace pace = { m, 0 };
 	int err = 0;
@@ -437,19 +441,20 @@ static int sweep(struct host *h)
 		}
 		if (best == UINT64_MAX)
 			break;
-		err = sources[first].take(h, at[first]++);
+		err = sources[first].sweep_row(h, at[first]++);
 		nps_pace__step(&pace);
 	}
 	for (size_t i = 0; i < h->threads.len; i++) {
-		settle(h, &NPS_AT(&h->threads, struct thread, i), m->end);
-		spread_sums(h, &NPS_AT(&h->threads, struct thread, i));
+		thread_settle(h, &NPS_AT(&h->threads, struct host_thread, i), m->end);
+		spread_sums(h, &NPS_AT(&h->threads, struct host_thread, i));
 	}
 	return err ? err : h->err;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------- */
 
-static int add_row(struct host *h, const struct window *w, const struct thread *t, const uint64_t *parts)
+static int host_add_row(struct host *h, const struct host_window *w, const struct host_thread *t,
+			const uint64_t *parts)
 {
 	struct nps_host_breakdown_table *b = &h->m->host_breakdown;
 	size_t row;
@@ -498,16 +503,16 @@ void nps_host_breakdown__parts(const struct nps_model *m, size_t row, uint64_t p
 	parts[NPS_HOST_NOT_SEEN] = b->unknown[row];
 }
 
-static int fill(struct host *h)
+static int host_fill(struct host *h)
 {
 	size_t n = h->threads.len;
 	int err = 0;
 
 	for (size_t w = 0; !err && w < h->windows.len; w++)
 		for (size_t t = 0; !err && t < n; t++)
-			err = add_row(h, &NPS_AT(&h->windows, struct window, w),
-				      &NPS_AT(&h->threads, struct thread, t),
-				      &NPS_AT(&h->cells, uint64_t, (w * n + t) * NPS_HOST_PARTS));
+			err = host_add_row(h, &NPS_AT(&h->windows, struct host_window, w),
+					   &NPS_AT(&h->threads, struct host_thread, t),
+					   &NPS_AT(&h->cells, uint64_t, (w * n + t) * NPS_HOST_PARTS));
 	return err;
 }
 
@@ -532,20 +537,20 @@ int nps_derive__host(struct nps_model *m)
 
 	if (!m->run.t.len || m->start >= m->end)
 		return 0;
-	nps_vec__init(&h.windows, m->tmpfd, sizeof(struct window));
-	nps_vec__init(&h.threads, m->tmpfd, sizeof(struct thread));
+	nps_vec__init(&h.windows, m->tmpfd, sizeof(struct host_window));
+	nps_vec__init(&h.threads, m->tmpfd, sizeof(struct host_thread));
 	nps_vec__init(&h.following, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&h.cells, m->tmpfd, sizeof(uint64_t));
-	err = make_windows(&h);
+	err = host_windows_make(&h);
 	err = err ? err : find_threads(&h);
 	err = err ? err : make_cells(&h);
 	if (err || !h.cells.len)
 		goto out;
-	err = sweep(&h);
-	err = err ? err : fill(&h);
+	err = host_sweep(&h);
+	err = err ? err : host_fill(&h);
 out:
 	for (size_t i = 0; i < h.threads.len; i++)
-		nps_host_sums__free(&NPS_AT(&h.threads, struct thread, i).sums);
+		nps_host_sums__free(&NPS_AT(&h.threads, struct host_thread, i).sums);
 	nps_vec__free(&h.windows);
 	nps_vec__free(&h.threads);
 	nps_vec__free(&h.following);

@@ -77,34 +77,34 @@ int nps_host_sums__note(struct nps_host_sums *s, size_t window, bool cann, uint6
 }
 
 /* VALUE * PART / WHOLE, PART being no more than WHOLE. */
-static uint64_t part_of(uint64_t value, uint64_t part, uint64_t whole)
+static uint64_t scale_part(uint64_t value, uint64_t part, uint64_t whole)
 {
 	return whole ? (uint64_t)((unsigned __int128)value * part / whole) : 0;
 }
 
-static void forget(struct nps_host_sums *s)
+static void sums_clear(struct nps_host_sums *s)
 {
 	for (uint32_t class = NPS_OS_OTHER; class <= NPS_OS_LOCK; class ++)
 		s->of[class] = (struct nps_sum_class){ .end = 0 };
 	s->end = s->spare = 0;
-	s->taken = s->shares.len = 0;
+	s->consumed = s->shares.len = 0;
 }
 
-bool nps_host_sums__take(struct nps_host_sums *s, struct nps_host_moved *moved)
+bool nps_host_sums__next(struct nps_host_sums *s, struct nps_host_moved *moved)
 {
 	uint64_t io = s->of[NPS_OS_IO].left;
 	uint64_t all = nps_add_sat(io, nps_add_sat(s->of[NPS_OS_OTHER].left, s->of[NPS_OS_LOCK].left));
 	const struct nps_host_share *share;
 
-	if (s->taken == s->shares.len) {
-		forget(s);
+	if (s->consumed == s->shares.len) {
+		sums_clear(s);
 		return false;
 	}
-	share = &NPS_AT(&s->shares, struct nps_host_share, s->taken++);
+	share = &NPS_AT(&s->shares, struct nps_host_share, s->consumed++);
 	moved->window = share->window;
-	moved->user = part_of(share->user, NPS_MIN(all, s->spare), s->spare);
-	moved->cann = part_of(share->cann, NPS_MIN(all, s->spare), s->spare);
-	moved->io = part_of(moved->user + moved->cann, NPS_MIN(io, all), all);
+	moved->user = scale_part(share->user, NPS_MIN(all, s->spare), s->spare);
+	moved->cann = scale_part(share->cann, NPS_MIN(all, s->spare), s->spare);
+	moved->io = scale_part(moved->user + moved->cann, NPS_MIN(io, all), all);
 	moved->other = moved->user + moved->cann - moved->io;
 	return true;
 }

@@ -20,7 +20,7 @@ struct nps_host_sums {
 	} of[NPS_OS_LOCK + 1]; /* by enum nps_os_call_class */
 	uint64_t spare; /* ns in which calls without a record can have been */
 	struct nps_vec shares; /* struct nps_host_share: these by window */
-	size_t taken;
+	size_t consumed;
 };
 
 /* What is moved between a window's parts, ns: user + cann = io + other. */
@@ -50,6 +50,6 @@ void nps_host_sums__spare(struct nps_host_sums *sums, uint64_t ns);
 int nps_host_sums__note(struct nps_host_sums *sums, size_t window, bool cann, uint64_t ns);
 
 /* Steps through the windows of the current sums. False: that was the last one, and no sums are left. */
-bool nps_host_sums__take(struct nps_host_sums *sums, struct nps_host_moved *moved);
+bool nps_host_sums__next(struct nps_host_sums *sums, struct nps_host_moved *moved);
 
 #endif

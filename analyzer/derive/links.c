@@ -56,7 +56,7 @@ static void stacks_free(struct stacks *s)
 }
 
 /* From operator TOP outwards, the first that has not ended before TIME. */
-static uint32_t still_there(const struct stacks *s, uint32_t top, uint64_t time)
+static uint32_t op_still_open(const struct stacks *s, uint32_t top, uint64_t time)
 {
 	while (top != NPS_NONE && s->torch->end[top] < time)
 		top = NPS_AT(&s->parent, uint32_t, top - s->first);
@@ -64,7 +64,7 @@ static uint32_t still_there(const struct stacks *s, uint32_t top, uint64_t time)
 }
 
 /* Begins the operators that start at TIME or before. */
-static int advance(struct stacks *s, uint64_t time)
+static int stacks_advance(struct stacks *s, uint64_t time)
 {
 	const struct nps_torch_table *torch = s->torch;
 	int err = 0;
@@ -77,7 +77,8 @@ static int advance(struct stacks *s, uint64_t time)
 		*parent = NPS_NONE;
 		if (torch->type[s->next] != NPS_API_TORCH_OP)
 			continue;
-		*parent = still_there(s, nps_map__get(&s->top, torch->gtid[s->next]), torch->start[s->next]);
+		*parent =
+			op_still_open(s, nps_map__get(&s->top, torch->gtid[s->next]), torch->start[s->next]);
 		err = nps_map__put(&s->top, torch->gtid[s->next], s->next);
 		if (!(s->parent.len % NPS_TABLE_HOT))
 			nps_vec__cool(&s->parent);
@@ -86,21 +87,21 @@ static int advance(struct stacks *s, uint64_t time)
 }
 
 /* Stores the innermost operator of thread GTID at TIME in *ROW, NPS_NONE if there is none. 0 or -ENOMEM. */
-static int innermost(struct stacks *s, uint64_t gtid, uint64_t time, uint32_t *row)
+static int stacks_innermost(struct stacks *s, uint64_t gtid, uint64_t time, uint32_t *row)
 {
 	uint32_t top, found;
-	int err = advance(s, time);
+	int err = stacks_advance(s, time);
 
 	if (err)
 		return err;
 	top = nps_map__get(&s->top, gtid);
-	found = still_there(s, top, time);
+	found = op_still_open(s, top, time);
 	*row = found;
 	return found == top ? 0 : nps_map__put(&s->top, gtid, found);
 }
 
 /* Releases memory of the indexes from time to time, as a pace does of the tables. */
-static void step(const struct links *l, struct nps_pace *pace)
+static void links_step(const struct links *l, struct nps_pace *pace)
 {
 	nps_pace__step(pace);
 	if (pace->steps & (NPS_TABLE_HOT - 1))
@@ -121,7 +122,7 @@ static void find_ops(struct links *l)
 	size_t i = l->queue.end;
 
 	for (; i < torch->t.len && torch->type[i] != NPS_API_TORCH_OP; i++)
-		step(l, &pace);
+		links_step(l, &pace);
 	l->ops = i;
 }
 
@@ -133,18 +134,18 @@ static int index_launches(struct links *l)
 	uint64_t low = NPS_NO_ID, high = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < l->m->api.t.len; i++, step(l, &pace)) {
+	for (size_t i = 0; i < l->m->api.t.len; i++, links_step(l, &pace)) {
 		if (l->m->api.connection[i] == NPS_NO_ID)
 			continue;
 		low = NPS_MIN(low, (uint64_t)l->m->api.connection[i]);
 		high = NPS_MAX(high, (uint64_t)l->m->api.connection[i]);
 	}
 	nps_index__init(&l->launches, l->m->tmpfd, low, high, l->m->api.t.len);
-	for (size_t i = 0; !err && i < task->t.len; i++, step(l, &pace))
+	for (size_t i = 0; !err && i < task->t.len; i++, links_step(l, &pace))
 		if ((task->class[i] == NPS_CLASS_COMPUTE || task->class[i] == NPS_CLASS_MEMCPY) &&
 		    task->connection[i] >= low && task->connection[i] <= high)
 			err = nps_index__put(&l->launches, task->connection[i], 1);
-	for (size_t i = 0; !err && i < op->t.len; i++, step(l, &pace)) {
+	for (size_t i = 0; !err && i < op->t.len; i++, links_step(l, &pace)) {
 		if (!(i % FAR))
 			nps_index__cool(&l->launches);
 		if (op->connection[i] >= low && op->connection[i] <= high)
@@ -153,7 +154,7 @@ static int index_launches(struct links *l)
 	return err;
 }
 
-static int index_enqueues(struct links *l)
+static int links_index_enqueues(struct links *l)
 {
 	const struct nps_torch_table *torch = &l->m->torch;
 	struct nps_pace pace = { l->m, 0 };
@@ -161,7 +162,7 @@ static int index_enqueues(struct links *l)
 	struct stacks stacks;
 	int err = 0;
 
-	for (size_t i = 0; i < l->queue.end; i++, step(l, &pace)) {
+	for (size_t i = 0; i < l->queue.end; i++, links_step(l, &pace)) {
 		if (torch->correlation[i] < 0)
 			continue;
 		low = NPS_MIN(low, torch->correlation[i]);
@@ -172,12 +173,12 @@ static int index_enqueues(struct links *l)
 	}
 	nps_index__init(&l->enqueuer, l->m->tmpfd, low, high, l->queue.dequeues);
 	stacks_init(&stacks, l);
-	for (size_t i = 0; !err && i < l->queue.dequeues; i++, step(l, &pace)) {
+	for (size_t i = 0; !err && i < l->queue.dequeues; i++, links_step(l, &pace)) {
 		uint32_t op;
 
 		if (torch->correlation[i] < 0)
 			continue;
-		err = innermost(&stacks, torch->gtid[i], torch->start[i], &op);
+		err = stacks_innermost(&stacks, torch->gtid[i], torch->start[i], &op);
 		if (err || op == NPS_NONE)
 			continue;
 		err = nps_index__put(&l->enqueuer, torch->correlation[i], op);
@@ -205,7 +206,7 @@ static int index_sequences(struct links *l)
 	int err = 0;
 
 #define NUMBERED(i) (torch->type[i] == NPS_API_TORCH_OP && torch->sequence[i] >= 0)
-	for (size_t i = l->ops; i < torch->t.len; i++, step(l, &pace)) {
+	for (size_t i = l->ops; i < torch->t.len; i++, links_step(l, &pace)) {
 		if (!NUMBERED(i))
 			continue;
 		low = NPS_MIN(low, torch->sequence[i]);
@@ -216,7 +217,7 @@ static int index_sequences(struct links *l)
 	nps_index__init(&l->forward, l->m->tmpfd, low, high, count);
 	nps_index__init(&l->backward, l->m->tmpfd, low, high, count);
 	nps_index__init(&l->pair, l->m->tmpfd, low, high, count);
-	for (size_t i = l->ops; !err && i < torch->t.len; i++, step(l, &pace))
+	for (size_t i = l->ops; !err && i < torch->t.len; i++, links_step(l, &pace))
 		if (NUMBERED(i))
 			err = put_last(torch->forward_tid[i] > 0 ? &l->backward : &l->forward, torch, i);
 #undef NUMBERED
@@ -231,7 +232,7 @@ static int number_pairs(struct links *l)
 	uint32_t pairs = 0;
 	int err = 0;
 
-	for (size_t i = l->ops; !err && i < torch->t.len; i++, step(l, &pace)) {
+	for (size_t i = l->ops; !err && i < torch->t.len; i++, links_step(l, &pace)) {
 		uint32_t to;
 
 		if (torch->type[i] != NPS_API_TORCH_OP || torch->sequence[i] < 0 ||
@@ -273,7 +274,7 @@ static bool pair_id(struct links *l, size_t row, uint32_t *id)
 }
 
 /* The operator that made call I, NPS_NONE if there is none. Calls in order of time. */
-static int caller_of(struct links *l, struct stacks *stacks, size_t i, uint32_t *op)
+static int call_caller(struct links *l, struct stacks *stacks, size_t i, uint32_t *op)
 {
 	const struct nps_api_table *api = &l->m->api;
 	uint32_t at;
@@ -283,7 +284,7 @@ static int caller_of(struct links *l, struct stacks *stacks, size_t i, uint32_t 
 	if (err)
 		return err;
 	if (at == NPS_NONE)
-		return innermost(stacks, api->gtid[i], api->start[i], op);
+		return stacks_innermost(stacks, api->gtid[i], api->start[i], op);
 	*op = nps_index__get(&l->enqueuer, l->m->torch.correlation[at]);
 	return 0;
 }
@@ -302,12 +303,12 @@ static int visit_launches(struct links *l, bool write)
 
 	stacks_init(&stacks, l);
 	nps_queue__restart(&l->queue);
-	for (size_t i = 0; !err && i < api->t.len; i++, step(l, &pace)) {
+	for (size_t i = 0; !err && i < api->t.len; i++, links_step(l, &pace)) {
 		uint32_t row;
 
 		if (nps_index__get(&l->launches, api->connection[i]) == NPS_NONE)
 			continue;
-		err = caller_of(l, &stacks, i, &row);
+		err = call_caller(l, &stacks, i, &row);
 		if (err || row == NPS_NONE)
 			continue;
 		if (write)
@@ -325,7 +326,7 @@ static int link_queue(struct links *l, uint32_t *id)
 	struct nps_pace pace = { l->m, 0 };
 	int err = 0;
 
-	for (size_t i = 0; !err && i < l->queue.end; i++, step(l, &pace)) {
+	for (size_t i = 0; !err && i < l->queue.end; i++, links_step(l, &pace)) {
 		uint32_t own;
 		size_t row;
 
@@ -343,7 +344,7 @@ static int link_queue(struct links *l, uint32_t *id)
 }
 
 /* Turns counts into the rows where the links of an operator begin. */
-static int make_room(struct links *l)
+static int links_reserve(struct links *l)
 {
 	struct nps_torch_table *torch = &l->m->torch;
 	struct nps_pace pace = { l->m, 0 };
@@ -352,13 +353,13 @@ static int make_room(struct links *l)
 	uint32_t own;
 	int err;
 
-	for (size_t i = l->ops; i < torch->t.len; i++, step(l, &pace))
+	for (size_t i = l->ops; i < torch->t.len; i++, links_step(l, &pace))
 		end += torch->connection[i] + pair_id(l, i, &own);
 	l->misfits = misfits; /* they are counted when they are written */
 	err = nps_table__reserve(&l->m->link.t, end);
 	if (err)
 		return err;
-	for (size_t i = l->ops; i < torch->t.len; i++, step(l, &pace)) {
+	for (size_t i = l->ops; i < torch->t.len; i++, links_step(l, &pace)) {
 		int64_t count = torch->connection[i];
 		size_t row = l->m->link.t.len;
 
@@ -376,7 +377,7 @@ static void number_ops(struct links *l, size_t from, uint32_t id)
 	struct nps_torch_table *torch = &l->m->torch;
 	struct nps_pace pace = { l->m, 0 };
 
-	for (size_t i = l->ops; i < torch->t.len; i++, step(l, &pace)) {
+	for (size_t i = l->ops; i < torch->t.len; i++, links_step(l, &pace)) {
 		size_t to = torch->connection[i];
 
 		torch->connection[i] = from < to ? (int64_t)id : NPS_NULL;
@@ -393,12 +394,12 @@ static int link_ops(struct links *l, uint32_t id)
 	size_t from = l->m->link.t.len;
 	int err;
 
-	for (size_t i = l->queue.end; i < torch->t.len; i++, step(l, &pace))
+	for (size_t i = l->queue.end; i < torch->t.len; i++, links_step(l, &pace))
 		torch->connection[i] = i < l->ops ? NPS_NULL : 0;
 	err = visit_launches(l, false);
 	if (err)
 		return err;
-	err = make_room(l);
+	err = links_reserve(l);
 	if (err)
 		return err;
 	err = visit_launches(l, true);
@@ -433,7 +434,7 @@ static void links_free(struct links *l)
 
 static int index_all(struct links *l)
 {
-	static int (*const parts[])(struct links *) = { index_launches, index_enqueues, index_sequences,
+	static int (*const parts[])(struct links *) = { index_launches, links_index_enqueues, index_sequences,
 							number_pairs };
 	int err = 0;
 
@@ -464,7 +465,7 @@ int nps_derive__links(struct nps_model *m)
 enum { UNLISTED = 1, LISTED };
 
 /* Databases without MEMCPY_INFO mark copies by their type alone. *KNOWN: a text that is that type. */
-static bool is_copy(const struct links *l, size_t i, uint32_t *known)
+static bool task_is_copy(const struct links *l, size_t i, uint32_t *known)
 {
 	const struct nps_task_table *task = &l->m->task;
 
@@ -489,18 +490,18 @@ static int index_copies(struct links *l)
 	uint32_t known = NPS_NONE;
 	int err = 0;
 
-	for (size_t i = 0; i < task->t.len; i++, step(l, &pace)) {
-		if (!is_copy(l, i, &known))
+	for (size_t i = 0; i < task->t.len; i++, links_step(l, &pace)) {
+		if (!task_is_copy(l, i, &known))
 			continue;
 		low = NPS_MIN(low, (uint64_t)task->connection[i]);
 		high = NPS_MAX(high, (uint64_t)task->connection[i]);
 		n++;
 	}
 	nps_index__init(&l->launches, l->m->tmpfd, low, high, n);
-	for (size_t i = 0; !err && n && i < task->t.len; i++, step(l, &pace))
-		if (is_copy(l, i, &known))
+	for (size_t i = 0; !err && n && i < task->t.len; i++, links_step(l, &pace))
+		if (task_is_copy(l, i, &known))
 			err = nps_index__put(&l->launches, task->connection[i], UNLISTED);
-	for (size_t i = 0; !err && n && i < link->t.len; i++, step(l, &pace))
+	for (size_t i = 0; !err && n && i < link->t.len; i++, links_step(l, &pace))
 		if (nps_index__get(&l->launches, link->connection[i]) != NPS_NONE)
 			err = nps_index__put(&l->launches, link->connection[i], LISTED);
 	return err;
@@ -520,13 +521,13 @@ int nps_derive__visit_unlisted_copies(const struct nps_model *m, void *ctx,
 	links_init(&l, (struct nps_model *)m); /* nothing of it is changed here */
 	stacks_init(&stacks, &l);
 	err = index_copies(&l);
-	err = err ? err : index_enqueues(&l);
-	for (size_t i = 0; !err && i < api->t.len; i++, step(&l, &pace)) {
+	err = err ? err : links_index_enqueues(&l);
+	for (size_t i = 0; !err && i < api->t.len; i++, links_step(&l, &pace)) {
 		uint32_t op = NPS_NONE;
 
 		if (nps_index__get(&l.launches, api->connection[i]) != UNLISTED)
 			continue;
-		err = caller_of(&l, &stacks, i, &op);
+		err = call_caller(&l, &stacks, i, &op);
 		if (err || op == NPS_NONE)
 			continue;
 		err = fn(ctx, op, api->connection[i]);

@@ -15,7 +15,7 @@ struct step_sum {
 	bool bounded; /* it has tasks that were not measured */
 };
 
-struct walk {
+struct overlap_walk {
 	struct nps_model *m;
 	struct nps_overlap_table *table; /* NULL: it was imported */
 	struct nps_vec steps; /* struct step_sum by row of `step`; one if there are none */
@@ -27,7 +27,7 @@ struct walk {
 	uint64_t others; /* tasks of further devices */
 };
 
-static void see_device(struct walk *w, uint32_t device)
+static void overlap_add_device(struct overlap_walk *w, uint32_t device)
 {
 	for (size_t i = 0; i < w->ndevices; i++)
 		if (w->devices[i] == device)
@@ -38,7 +38,7 @@ static void see_device(struct walk *w, uint32_t device)
 		w->others++;
 }
 
-static void find_devices(struct walk *w)
+static void overlap_find_devices(struct overlap_walk *w)
 {
 	const struct nps_task_table *task = &w->m->task;
 	const struct nps_comm_op_table *op = &w->m->comm_op;
@@ -47,18 +47,18 @@ static void find_devices(struct walk *w)
 
 	for (size_t i = 0; i < w->m->device.t.len; i++)
 		if (w->m->device.id[i] >= 0 && w->m->device.id[i] < NPS_NONE)
-			see_device(w, w->m->device.id[i]);
+			overlap_add_device(w, w->m->device.id[i]);
 	for (size_t i = 0; i < task->t.len; i++, nps_pace__step(&pace)) {
 		if (!w->worked)
 			w->worked = task->class[i] == NPS_CLASS_COMPUTE && nps_model__task_measured(w->m, i);
 		if (task->device[i] == before)
 			continue;
 		before = task->device[i];
-		see_device(w, before);
+		overlap_add_device(w, before);
 	}
 	for (size_t i = 0; i < op->t.len; i++, nps_pace__step(&pace)) {
 		w->worked |= nps_model__comm_measured(w->m, i);
-		see_device(w, op->device[i]);
+		overlap_add_device(w, op->device[i]);
 	}
 	for (size_t i = 1; i < w->ndevices; i++) /* few: by number */
 		for (size_t j = i; j && w->devices[j] < w->devices[j - 1]; j--) {
@@ -74,14 +74,14 @@ static bool is_receive(const struct nps_model *m, uint32_t name)
 	return !strncmp(nps_model__text(m, name), RECEIVE, sizeof(RECEIVE) - 1);
 }
 
-static struct step_sum *sum_of(struct walk *w, uint32_t step)
+static struct step_sum *sum_of(struct overlap_walk *w, uint32_t step)
 {
 	if (!w->m->step.t.len)
 		return w->steps.data;
 	return step < w->steps.len ? &NPS_AT(&w->steps, struct step_sum, step) : NULL;
 }
 
-static int add(struct walk *w, struct nps_sweep *all, bool comm, size_t row, uint32_t device)
+static int overlap_add(struct overlap_walk *w, struct nps_sweep *all, bool comm, size_t row, uint32_t device)
 {
 	const struct nps_task_table *task = &w->m->task;
 	const struct nps_comm_op_table *op = &w->m->comm_op;
@@ -97,7 +97,7 @@ static int add(struct walk *w, struct nps_sweep *all, bool comm, size_t row, uin
 	return nps_sweep__add(&sum->sweep, comm, start, end, NULL, device);
 }
 
-static void note_unmeasured(struct walk *w, uint32_t step)
+static void note_unmeasured(struct overlap_walk *w, uint32_t step)
 {
 	struct step_sum *sum = sum_of(w, step);
 
@@ -107,7 +107,7 @@ static void note_unmeasured(struct walk *w, uint32_t step)
 }
 
 /* Is the task one of DEVICE whose time counts? Notes the step of a task without measured times. */
-static bool counts_task(struct walk *w, size_t row, uint32_t device)
+static bool counts_task(struct overlap_walk *w, size_t row, uint32_t device)
 {
 	if (w->m->task.device[row] != device || w->m->task.class[row] != NPS_CLASS_COMPUTE)
 		return false;
@@ -116,7 +116,7 @@ static bool counts_task(struct walk *w, size_t row, uint32_t device)
 	return nps_model__task_measured(w->m, row);
 }
 
-static bool counts_comm(struct walk *w, size_t row, uint32_t device)
+static bool counts_comm(struct overlap_walk *w, size_t row, uint32_t device)
 {
 	if (w->m->comm_op.device[row] != device)
 		return false;
@@ -126,7 +126,7 @@ static bool counts_comm(struct walk *w, size_t row, uint32_t device)
 }
 
 /* Kernels and collectives of DEVICE merged by start. */
-static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
+static int sweep_device(struct overlap_walk *w, struct nps_sweep *all, uint32_t device)
 {
 	const struct nps_task_table *task = &w->m->task;
 	const struct nps_comm_op_table *op = &w->m->comm_op;
@@ -144,7 +144,7 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 		if (t == task->t.len && c == op->t.len)
 			break;
 		comm = t == task->t.len || (c < op->t.len && op->start[c] < task->start[t]);
-		err = add(w, all, comm, comm ? c++ : t++, device);
+		err = overlap_add(w, all, comm, comm ? c++ : t++, device);
 		nps_pace__step(&pace);
 	}
 	if (err)
@@ -156,7 +156,7 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 }
 
 /* Insight refuses the view of a device without a slice of one of these, or whose slices add up to nothing. */
-static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all, uint32_t device)
+static int at_least_one(struct overlap_walk *w, size_t from, const struct nps_sweep *all, uint32_t device)
 {
 	struct nps_pace pace = { w->m, 0 };
 	bool have[4] = { [NPS_OVERLAP_COMM] = true };
@@ -188,8 +188,8 @@ static double us(uint64_t ns)
 	return ns / 1000.0;
 }
 
-static int step_row(struct walk *w, uint32_t device, uint32_t text, uint64_t origin,
-		    const struct step_sum *sum)
+static int overlap_step_row(struct overlap_walk *w, uint32_t device, uint32_t text, uint64_t origin,
+			    const struct step_sum *sum)
 {
 	struct nps_step_trace_table *to = &w->m->step_trace;
 	const struct nps_overlap_sums *s = &sum->sweep.sums;
@@ -223,7 +223,7 @@ static int unmeasured_row(struct nps_model *m, uint32_t device, uint32_t text)
 	return 0;
 }
 
-static int step_rows(struct walk *w, uint32_t device)
+static int step_rows(struct overlap_walk *w, uint32_t device)
 {
 	struct nps_model *m = w->m;
 	int err = 0;
@@ -239,12 +239,12 @@ static int step_rows(struct walk *w, uint32_t device)
 		else if (sum->bounded && !sum->sweep.begun) /* zeros would mean that the device did nothing */
 			err = unmeasured_row(m, device, text);
 		else
-			err = step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
+			err = overlap_step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
 	}
 	return err;
 }
 
-static int analyse(struct walk *w, uint32_t device)
+static int analyse(struct overlap_walk *w, uint32_t device)
 {
 	size_t from = w->table ? w->table->t.len : 0;
 	struct nps_sweep all = { 0 };
@@ -280,7 +280,7 @@ static uint64_t host_begin(const struct nps_model *m)
 int nps_derive__overlap(struct nps_model *m)
 {
 	bool tasks = m->task.t.len || m->comm_op.t.len;
-	struct walk w = { .m = m, .table = m->overlapped || !tasks ? NULL : &m->overlap };
+	struct overlap_walk w = { .m = m, .table = m->overlapped || !tasks ? NULL : &m->overlap };
 	int err = 0;
 
 	if (m->step_traced &&
@@ -293,7 +293,7 @@ int nps_derive__overlap(struct nps_model *m)
 	nps_vec__init(&w.steps, m->tmpfd, sizeof(struct step_sum));
 	if (!m->step.t.len)
 		w.origin = host_begin(m);
-	find_devices(&w);
+	overlap_find_devices(&w);
 	nps_model__lost(m, w.others, "tasks of more than %d devices, not in the overlap analysis", DEVICES);
 	for (size_t i = 0; !err && i < w.ndevices; i++)
 		err = analyse(&w, w.devices[i]);

@@ -5,7 +5,7 @@
 
 #define DEQUEUE "Dequeue"
 
-static bool is_dequeue(const struct nps_model *m, size_t row)
+static bool row_is_dequeue(const struct nps_model *m, size_t row)
 {
 	return !strncmp(nps_model__text(m, m->torch.name[row]), DEQUEUE, sizeof(DEQUEUE) - 1);
 }
@@ -16,7 +16,7 @@ void nps_queue__init(struct nps_queue *queue, const struct nps_model *m)
 	struct nps_pace pace = { m, 0 };
 	size_t i = 0;
 
-	for (; i < torch->t.len && torch->type[i] == NPS_API_TORCH_QUEUE && !is_dequeue(m, i); i++)
+	for (; i < torch->t.len && torch->type[i] == NPS_API_TORCH_QUEUE && !row_is_dequeue(m, i); i++)
 		nps_pace__step(&pace);
 	*queue = (struct nps_queue){ .torch = torch, .dequeues = i, .next = i };
 	for (; i < torch->t.len && torch->type[i] == NPS_API_TORCH_QUEUE; i++)

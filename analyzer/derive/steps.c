@@ -16,16 +16,16 @@
 #define FAR 256 /* collectives lie that far apart that each touches a page of its own */
 #define OUTSIDE (NPS_NONE - 1) /* of a call made in no step */
 
-struct window {
+struct step_window {
 	uint64_t start, end; /* on the host */
 	uint64_t first, last; /* of its kernels; first UINT64_MAX: none */
 	uint32_t step;
 };
 
-struct steps {
+struct step_walk {
 	struct nps_model *m;
-	struct nps_vec windows; /* struct window by start */
-	struct nps_vec device; /* struct window by first */
+	struct nps_vec windows; /* struct step_window by start */
+	struct nps_vec device; /* struct step_window by first */
 	struct nps_queue queue;
 	struct nps_index put; /* correlation -> enqueue */
 	struct nps_index launched; /* connection -> window, or OUTSIDE */
@@ -41,20 +41,20 @@ static int sort_windows(struct nps_vec *windows, bool by_first)
 	int err;
 
 	nps_vec__init(&keys, windows->dirfd, sizeof(struct nps_key));
-	nps_vec__init(&sorted, windows->dirfd, sizeof(struct window));
+	nps_vec__init(&sorted, windows->dirfd, sizeof(struct step_window));
 	err = nps_vec__resize(&keys, 2 * n);
 	err = err ? err : nps_vec__resize(&sorted, n);
 	if (err || !n)
 		goto out;
 	key = keys.data;
 	for (size_t i = 0; i < n; i++) {
-		const struct window *w = &NPS_AT(windows, struct window, i);
+		const struct step_window *w = &NPS_AT(windows, struct step_window, i);
 
 		key[i] = (struct nps_key){ .key = by_first ? w->first : w->start, .row = i };
 	}
 	nps_sort_keys(key, key + n, n);
 	for (size_t i = 0; i < n; i++)
-		NPS_AT(&sorted, struct window, i) = NPS_AT(windows, struct window, key[i].row);
+		NPS_AT(&sorted, struct step_window, i) = NPS_AT(windows, struct step_window, key[i].row);
 	swap = *windows;
 	*windows = sorted;
 	sorted = swap;
@@ -64,22 +64,22 @@ out:
 	return err;
 }
 
-static int make_windows(struct steps *s)
+static int step_windows_make(struct step_walk *s)
 {
 	const struct nps_step_table *step = &s->m->step;
 	int err = nps_vec__resize(&s->windows, step->t.len);
 
 	for (size_t i = 0; !err && i < step->t.len; i++)
-		NPS_AT(&s->windows, struct window, i) = (struct window){
+		NPS_AT(&s->windows, struct step_window, i) = (struct step_window){
 			.start = step->start[i], .end = step->end[i], .first = UINT64_MAX, .step = i
 		};
 	return err ? err : sort_windows(&s->windows, false);
 }
 
 /* The last window that begins at TIME or before, if it contains TIME. HINT: where the last call found one. */
-static uint32_t find(const struct nps_vec *windows, bool device, uint64_t time, uint32_t *hint)
+static uint32_t window_find(const struct nps_vec *windows, bool device, uint64_t time, uint32_t *hint)
 {
-	const struct window *w = windows->data;
+	const struct step_window *w = windows->data;
 	size_t low = 0, high = windows->len;
 
 #define BEGIN(i) (device ? w[i].first : w[i].start)
@@ -104,13 +104,13 @@ static uint32_t find(const struct nps_vec *windows, bool device, uint64_t time, 
 
 static uint32_t step_at(const struct nps_vec *windows, bool device, uint64_t time, uint32_t *hint)
 {
-	uint32_t at = find(windows, device, time, hint);
+	uint32_t at = window_find(windows, device, time, hint);
 
-	return at == NPS_NONE ? NPS_NONE : NPS_AT(windows, struct window, at).step;
+	return at == NPS_NONE ? NPS_NONE : NPS_AT(windows, struct step_window, at).step;
 }
 
 /* Releases memory of the index from time to time, as a pace does of the tables. */
-static void step(const struct steps *s, struct nps_pace *pace)
+static void index_step(const struct step_walk *s, struct nps_pace *pace)
 {
 	nps_pace__step(pace);
 	if (pace->steps & (NPS_TABLE_HOT - 1))
@@ -119,28 +119,28 @@ static void step(const struct steps *s, struct nps_pace *pace)
 	nps_index__cool(&s->put);
 }
 
-static int index_enqueues(struct steps *s)
+static int steps_index_enqueues(struct step_walk *s)
 {
 	const struct nps_torch_table *torch = &s->m->torch;
 	struct nps_pace pace = { s->m, 0 };
 	uint64_t low = UINT64_MAX, high = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < s->queue.dequeues; i++, step(s, &pace)) {
+	for (size_t i = 0; i < s->queue.dequeues; i++, index_step(s, &pace)) {
 		if (torch->correlation[i] < 0)
 			continue;
 		low = NPS_MIN(low, (uint64_t)torch->correlation[i]);
 		high = NPS_MAX(high, (uint64_t)torch->correlation[i]);
 	}
 	nps_index__init(&s->put, s->m->tmpfd, low, high, s->queue.dequeues);
-	for (size_t i = 0; !err && i < s->queue.dequeues; i++, step(s, &pace))
+	for (size_t i = 0; !err && i < s->queue.dequeues; i++, index_step(s, &pace))
 		if (torch->correlation[i] >= 0)
 			err = nps_index__put(&s->put, torch->correlation[i], i);
 	return err;
 }
 
 /* When call ROW was requested: at its start, or when the task that its thread had dequeued was enqueued. */
-static int asked(struct steps *s, size_t row, uint64_t *time)
+static int call_requested_at(struct step_walk *s, size_t row, uint64_t *time)
 {
 	const struct nps_api_table *api = &s->m->api;
 	uint32_t dequeue, enqueue;
@@ -156,7 +156,7 @@ static int asked(struct steps *s, size_t row, uint64_t *time)
 }
 
 /* Which step each call was made in. */
-static int index_calls(struct steps *s)
+static int index_calls(struct step_walk *s)
 {
 	const struct nps_api_table *api = &s->m->api;
 	struct nps_pace pace = { s->m, 0 };
@@ -164,65 +164,65 @@ static int index_calls(struct steps *s)
 	uint32_t hint = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < api->t.len; i++, step(s, &pace)) {
+	for (size_t i = 0; i < api->t.len; i++, index_step(s, &pace)) {
 		if (api->connection[i] == NPS_NO_ID)
 			continue;
 		low = NPS_MIN(low, (uint64_t)api->connection[i]);
 		high = NPS_MAX(high, (uint64_t)api->connection[i]);
 	}
 	nps_index__init(&s->launched, s->m->tmpfd, low, high, api->t.len);
-	for (size_t i = 0; !err && i < api->t.len; i++, step(s, &pace)) {
+	for (size_t i = 0; !err && i < api->t.len; i++, index_step(s, &pace)) {
 		uint64_t time;
 		uint32_t at;
 
 		if (api->connection[i] == NPS_NO_ID)
 			continue;
-		err = asked(s, i, &time);
+		err = call_requested_at(s, i, &time);
 		if (err)
 			break;
-		at = find(&s->windows, false, time, &hint);
+		at = window_find(&s->windows, false, time, &hint);
 		err = nps_index__put(&s->launched, api->connection[i], at == NPS_NONE ? OUTSIDE : at);
 	}
 	return err;
 }
 
-static void widen(struct steps *s, uint32_t at, uint64_t start, uint64_t end)
+static void window_widen(struct step_walk *s, uint32_t at, uint64_t start, uint64_t end)
 {
-	struct window *w;
+	struct step_window *w;
 
 	if (at == NPS_NONE || at == OUTSIDE)
 		return;
-	w = &NPS_AT(&s->windows, struct window, at);
+	w = &NPS_AT(&s->windows, struct step_window, at);
 	w->first = NPS_MIN(w->first, start);
 	w->last = NPS_MAX(w->last, end);
 }
 
 /* The windows of the kernels; tasks of which it is known when they were submitted get their step. */
-static void see_tasks(struct steps *s)
+static void windows_add_tasks(struct step_walk *s)
 {
 	const struct nps_task_table *task = &s->m->task;
 	struct nps_pace pace = { s->m, 0 };
 	uint32_t hint = 0;
 
-	for (size_t i = 0; i < task->t.len; i++, step(s, &pace)) {
+	for (size_t i = 0; i < task->t.len; i++, index_step(s, &pace)) {
 		uint32_t at = NPS_NONE;
 
 		if (task->submit[i] ? s->queue.end : task->model[i] == NPS_NO_ID)
 			at = nps_index__get(&s->launched, task->connection[i]);
 		if (task->submit[i] && at == NPS_NONE)
-			at = find(&s->windows, false, task->submit[i], &hint);
+			at = window_find(&s->windows, false, task->submit[i], &hint);
 		task->step[i] = at == NPS_NONE || at == OUTSIDE || !task->submit[i]
 					? NPS_NONE
-					: NPS_AT(&s->windows, struct window, at).step;
+					: NPS_AT(&s->windows, struct step_window, at).step;
 		if (task->class[i] != NPS_CLASS_COMPUTE)
 			continue;
 		s->submits |= task->submit[i] != 0;
 		if (task->source[i] != NPS_TIME_HOST_BOUNDS)
-			widen(s, at, task->start[i], task->end[i]);
+			window_widen(s, at, task->start[i], task->end[i]);
 	}
 }
 
-static void see_comms(struct steps *s)
+static void windows_add_comms(struct step_walk *s)
 {
 	const struct nps_comm_op_table *op = &s->m->comm_op;
 
@@ -230,7 +230,8 @@ static void see_comms(struct steps *s)
 		if (!(i % FAR))
 			nps_index__cool(&s->launched);
 		if (op->model[i] == NPS_NO_ID && (!op->tasks[i] || op->measured[i]))
-			widen(s, nps_index__get(&s->launched, op->connection[i]), op->start[i], op->end[i]);
+			window_widen(s, nps_index__get(&s->launched, op->connection[i]), op->start[i],
+				     op->end[i]);
 	}
 }
 
@@ -238,14 +239,14 @@ static void see_comms(struct steps *s)
  * Windows of steps on the device. A step without known kernels, since it has none or the calls that
  * launched them were not recorded, has its own time, as far as no kernel of an earlier step ran in it.
  */
-static int device_windows(struct steps *s)
+static int device_windows(struct step_walk *s)
 {
 	uint64_t busy = 0; /* end of the kernels of the steps before */
 
 	for (size_t i = 0; i < s->windows.len; i++) {
-		const struct window *w = &NPS_AT(&s->windows, struct window, i);
+		const struct step_window *w = &NPS_AT(&s->windows, struct step_window, i);
 		uint64_t first = w->first == UINT64_MAX ? NPS_MAX(w->start, busy) : w->first;
-		struct window *to;
+		struct step_window *to;
 
 		busy = NPS_MAX(busy, w->last);
 		if (w->first == UINT64_MAX && first >= w->end)
@@ -260,17 +261,17 @@ static int device_windows(struct steps *s)
 	return sort_windows(&s->device, true);
 }
 
-static void give(struct steps *s)
+static void tasks_set_steps(struct step_walk *s)
 {
 	const struct nps_task_table *task = &s->m->task;
 	const struct nps_comm_op_table *op = &s->m->comm_op;
 	struct nps_pace pace = { s->m, 0 };
 	uint32_t hint = 0;
 
-	for (size_t i = 0; i < task->t.len; i++, step(s, &pace))
+	for (size_t i = 0; i < task->t.len; i++, index_step(s, &pace))
 		if (!task->submit[i])
 			task->step[i] = step_at(&s->device, true, task->start[i], &hint);
-	for (size_t i = 0; i < op->t.len; i++, step(s, &pace)) {
+	for (size_t i = 0; i < op->t.len; i++, index_step(s, &pace)) {
 		uint32_t at;
 
 		if (!(i % FAR))
@@ -282,7 +283,7 @@ static void give(struct steps *s)
 		else if (at == NPS_NONE)
 			op->step[i] = step_at(&s->device, true, op->start[i], &hint);
 		else
-			op->step[i] = NPS_AT(&s->windows, struct window, at).step;
+			op->step[i] = NPS_AT(&s->windows, struct step_window, at).step;
 	}
 }
 
@@ -298,29 +299,29 @@ static void no_steps(struct nps_model *m)
 
 int nps_derive__steps(struct nps_model *m)
 {
-	struct steps s = { .m = m };
+	struct step_walk s = { .m = m };
 	int err;
 
 	if (!m->step.t.len) {
 		no_steps(m);
 		return 0;
 	}
-	nps_vec__init(&s.windows, m->tmpfd, sizeof(struct window));
-	nps_vec__init(&s.device, m->tmpfd, sizeof(struct window));
+	nps_vec__init(&s.windows, m->tmpfd, sizeof(struct step_window));
+	nps_vec__init(&s.device, m->tmpfd, sizeof(struct step_window));
 	nps_index__init(&s.put, m->tmpfd, 0, 0, 0);
 	nps_index__init(&s.launched, m->tmpfd, 0, 0, 0);
 	nps_queue__init(&s.queue, m);
-	err = make_windows(&s);
-	err = err ? err : index_enqueues(&s);
+	err = step_windows_make(&s);
+	err = err ? err : steps_index_enqueues(&s);
 	err = err ? err : index_calls(&s);
 	if (err)
 		goto out;
-	see_tasks(&s);
-	see_comms(&s);
+	windows_add_tasks(&s);
+	windows_add_comms(&s);
 	err = device_windows(&s);
 	if (err)
 		goto out;
-	give(&s);
+	tasks_set_steps(&s);
 out:
 	nps_vec__free(&s.windows);
 	nps_vec__free(&s.device);

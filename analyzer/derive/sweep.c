@@ -23,7 +23,8 @@ static int open_row(struct nps_sweep *sweep, uint32_t type, uint64_t start, uint
 }
 
 /* Adds what is certain if no further interval begins before TIME. */
-static int settle(struct nps_sweep *sweep, uint64_t time, struct nps_overlap_table *table, uint32_t device)
+static int sweep_settle(struct nps_sweep *sweep, uint64_t time, struct nps_overlap_table *table,
+			uint32_t device)
 {
 	uint64_t from = NPS_MAX(sweep->settled, sweep->busy[NPS_OVERLAP_COMPUTE]);
 	uint64_t to = NPS_MIN(time, sweep->busy[NPS_OVERLAP_COMM]);
@@ -63,7 +64,7 @@ int nps_sweep__add(struct nps_sweep *sweep, bool comm, uint64_t start, uint64_t 
 				sweep->settled); /* even if the input is wrong: time does not go back */
 	}
 	end = NPS_MAX(start, end);
-	err = settle(sweep, start, table, device);
+	err = sweep_settle(sweep, start, table, device);
 	if (err)
 		return err;
 	/* Touching intervals stay apart: one slice for each kernel. */
@@ -83,5 +84,5 @@ int nps_sweep__add(struct nps_sweep *sweep, bool comm, uint64_t start, uint64_t 
 
 int nps_sweep__finish(struct nps_sweep *sweep, struct nps_overlap_table *table, uint32_t device)
 {
-	return sweep->begun ? settle(sweep, sweep->sums.last, table, device) : 0;
+	return sweep->begun ? sweep_settle(sweep, sweep->sums.last, table, device) : 0;
 }

@@ -21,12 +21,12 @@ struct target {
 	nps_cell_text *name;
 };
 
-static struct nps_sort_key key_of(uint32_t device, uint32_t stream, uint32_t task)
+static struct nps_sort_key kernel_key(uint32_t device, uint32_t stream, uint32_t task)
 {
 	return (struct nps_sort_key){ (uint64_t)device << 32 | stream, task };
 }
 
-static int add(struct nps_ext_sort *sort, struct nps_sort_key key, size_t row)
+static int kernel_add(struct nps_ext_sort *sort, struct nps_sort_key key, size_t row)
 {
 	struct named *named = nps_ext_sort__add(sort);
 
@@ -36,30 +36,32 @@ static int add(struct nps_ext_sort *sort, struct nps_sort_key key, size_t row)
 	return 0;
 }
 
-static int sort_kernels(const struct nps_model *m, struct nps_ext_sort *sort)
+static int kernels_sort(const struct nps_model *m, struct nps_ext_sort *sort)
 {
 	struct nps_pace pace = { .model = m };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->compute.t.len; i++) {
 		uint32_t task = m->compute.task[i];
-		err = add(sort, key_of(m->task.device[task], m->task.stream[task], m->task.task[task]), i);
+		err = kernel_add(
+			sort, kernel_key(m->task.device[task], m->task.stream[task], m->task.task[task]), i);
 		nps_pace__step(&pace);
 	}
 	return err ? err : nps_ext_sort__finish(sort);
 }
 
-static int sort_rows(const struct target *target, struct nps_ext_sort *sort)
+static int target_sort_rows(const struct target *target, struct nps_ext_sort *sort)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < target->table->len; i++)
 		if (target->name[i] == NPS_NONE)
-			err = add(sort, key_of(target->device[i], target->stream[i], target->task[i]), i);
+			err = kernel_add(
+				sort, kernel_key(target->device[i], target->stream[i], target->task[i]), i);
 	return err ? err : nps_ext_sort__finish(sort);
 }
 
-static int compare(const struct named *a, const struct named *b)
+static int named_compare(const struct named *a, const struct named *b)
 {
 	if (a->key.high != b->key.high)
 		return a->key.high < b->key.high ? -1 : 1;
@@ -67,23 +69,23 @@ static int compare(const struct named *a, const struct named *b)
 }
 
 /* The n-th row of an id gets the name of the id's n-th kernel; further rows that of its last kernel. */
-static void join(const struct nps_model *m, const struct target *target, struct nps_ext_sort *kernels,
-		 struct nps_ext_sort *rows)
+static void target_join_kernels(const struct nps_model *m, const struct target *target,
+				struct nps_ext_sort *kernels, struct nps_ext_sort *rows)
 {
 	const struct named *next = nps_ext_sort__next(kernels), *row;
 	struct named kernel = { 0 };
 	bool have = false;
 
 	while ((row = nps_ext_sort__next(rows))) {
-		while (next && compare(next, row) < 0) {
+		while (next && named_compare(next, row) < 0) {
 			next = nps_ext_sort__next(kernels);
 			have = false;
 		}
-		if (next && !compare(next, row)) {
+		if (next && !named_compare(next, row)) {
 			kernel = *next;
 			have = true;
 			next = nps_ext_sort__next(kernels);
-		} else if (have && compare(&kernel, row)) {
+		} else if (have && named_compare(&kernel, row)) {
 			have = false;
 		}
 		if (have)
@@ -100,11 +102,11 @@ static int name_rows(struct nps_model *m, const struct target *target)
 		return 0;
 	nps_ext_sort__init(&kernels, m->tmpfd, sizeof(struct named));
 	nps_ext_sort__init(&rows, m->tmpfd, sizeof(struct named));
-	err = sort_kernels(m, &kernels);
-	err = err ? err : sort_rows(target, &rows);
+	err = kernels_sort(m, &kernels);
+	err = err ? err : target_sort_rows(target, &rows);
 	if (err)
 		goto out;
-	join(m, target, &kernels, &rows);
+	target_join_kernels(m, target, &kernels, &rows);
 	err = kernels.err ? kernels.err : rows.err;
 out:
 	nps_ext_sort__free(&kernels);

@@ -12,7 +12,7 @@
 /* The roles of other threads. */
 enum role { WAKER, PREEMPTOR, ROLES };
 
-struct thread {
+struct sched_thread {
 	uint64_t gtid;
 	uint32_t row; /* of os_thread */
 	uint32_t last; /* its latest run, NPS_NONE none, or it was another thread's that had the number */
@@ -22,9 +22,9 @@ struct thread {
 	} best[ROLES]; /* the most frequent one so far */
 };
 
-struct state {
+struct sched_state {
 	struct nps_model *m;
-	struct nps_vec threads; /* struct thread: those with runs */
+	struct nps_vec threads; /* struct sched_thread: those with runs */
 	struct nps_map thread_of; /* gtid -> row of threads */
 	struct nps_map known; /* gtid -> row of os_thread */
 	struct nps_map met[ROLES]; /* (thread, other) -> times */
@@ -32,17 +32,17 @@ struct state {
 };
 
 /* From here on there are records of its scheduling. */
-static void begin(struct nps_os_thread_table *t, size_t row)
+static void thread_sched_begin(struct nps_os_thread_table *t, size_t row)
 {
 	t->running[row] = t->runnable[row] = t->sleeping[row] = t->blocked[row] = 0;
 	t->slices[row] = t->waits[row] = t->preemptions[row] = 0;
 	t->migrations[row] = t->cpus[row] = 0;
 }
 
-static int thread_of(struct state *s, size_t run, uint32_t *at)
+static int sched_thread(struct sched_state *s, size_t run, uint32_t *at)
 {
 	uint64_t gtid = nps_run__gtid(s->m, run);
-	struct thread *t;
+	struct sched_thread *t;
 	uint32_t known;
 	size_t row;
 	int err = 0;
@@ -57,17 +57,17 @@ static int thread_of(struct state *s, size_t run, uint32_t *at)
 	t = err ? NULL : nps_vec__push(&s->threads);
 	if (!t)
 		return err ? err : -errno;
-	begin(&s->m->os_thread, row);
-	*t = (struct thread){ .gtid = gtid, .row = row, .last = NPS_NONE };
+	thread_sched_begin(&s->m->os_thread, row);
+	*t = (struct sched_thread){ .gtid = gtid, .row = row, .last = NPS_NONE };
 	for (int role = 0; role < ROLES; role++)
 		t->best[role].comm = NPS_NONE;
 	*at = s->threads.len - 1;
 	return nps_map__put(&s->thread_of, gtid, *at);
 }
 
-static int meet(struct state *s, uint32_t at, enum role role, uint32_t other, uint32_t comm)
+static int thread_add_peer(struct sched_state *s, uint32_t at, enum role role, uint32_t other, uint32_t comm)
 {
-	struct thread *t = &NPS_AT(&s->threads, struct thread, at);
+	struct sched_thread *t = &NPS_AT(&s->threads, struct sched_thread, at);
 	uint64_t key = (uint64_t)at << 32 | other;
 	uint32_t times = nps_map__get(&s->met[role], key);
 
@@ -80,7 +80,7 @@ static int meet(struct state *s, uint32_t at, enum role role, uint32_t other, ui
 	return nps_map__put(&s->met[role], key, times);
 }
 
-static void add_wait(struct state *s, const struct thread *t, size_t run)
+static void thread_add_wait(struct sched_state *s, const struct sched_thread *t, size_t run)
 {
 	struct nps_os_thread_table *table = &s->m->os_thread;
 	struct nps_wait wait = nps_run__wait(s->m, run, t->last);
@@ -93,9 +93,9 @@ static void add_wait(struct state *s, const struct thread *t, size_t run)
 }
 
 /* Why the stretch ended: it waits, or somebody took its CPU. */
-static int add_end(struct state *s, uint32_t at, size_t run)
+static int add_end(struct sched_state *s, uint32_t at, size_t run)
 {
-	const struct thread *t = &NPS_AT(&s->threads, struct thread, at);
+	const struct sched_thread *t = &NPS_AT(&s->threads, struct sched_thread, at);
 	const struct nps_run_table *runs = &s->m->run;
 
 	if (runs->state[run] & (NPS_RUN_OPEN | NPS_STATE_EXITED))
@@ -105,26 +105,26 @@ static int add_end(struct state *s, uint32_t at, size_t run)
 		return 0;
 	}
 	s->m->os_thread.preemptions[t->row]++;
-	return runs->next[run] ? meet(s, at, PREEMPTOR, runs->next[run], runs->next_comm[run]) : 0;
+	return runs->next[run] ? thread_add_peer(s, at, PREEMPTOR, runs->next[run], runs->next_comm[run]) : 0;
 }
 
-static int add_run(struct state *s, size_t run)
+static int thread_add_run(struct sched_state *s, size_t run)
 {
 	const struct nps_run_table *runs = &s->m->run;
 	struct nps_os_thread_table *table = &s->m->os_thread;
 	bool ran = runs->end[run] > runs->start[run] || !(runs->state[run] & NPS_RUN_OPEN);
-	struct thread *t;
+	struct sched_thread *t;
 	uint32_t at;
 	uint64_t key;
-	int err = thread_of(s, run, &at);
+	int err = sched_thread(s, run, &at);
 
 	if (err)
 		return err;
-	t = &NPS_AT(&s->threads, struct thread, at);
-	add_wait(s, t, run);
+	t = &NPS_AT(&s->threads, struct sched_thread, at);
+	thread_add_wait(s, t, run);
 	table->name[t->row] = runs->comm[run];
 	if (runs->waker[run] && runs->woken[run])
-		err = meet(s, at, WAKER, runs->waker[run], runs->waker_comm[run]);
+		err = thread_add_peer(s, at, WAKER, runs->waker[run], runs->waker_comm[run]);
 	if (err)
 		return err;
 	err = add_end(s, at, run);
@@ -142,12 +142,12 @@ static int add_run(struct state *s, size_t run)
 	return nps_map__put(&s->cpus, key, 1);
 }
 
-static void name_others(struct state *s)
+static void name_others(struct sched_state *s)
 {
 	struct nps_os_thread_table *table = &s->m->os_thread;
 
 	for (size_t i = 0; i < s->threads.len; i++) {
-		const struct thread *t = &NPS_AT(&s->threads, struct thread, i);
+		const struct sched_thread *t = &NPS_AT(&s->threads, struct sched_thread, i);
 
 		table->waker[t->row] = t->best[WAKER].tid;
 		table->waker_comm[t->row] = t->best[WAKER].comm;
@@ -161,16 +161,16 @@ static void name_others(struct state *s)
 int nps_derive__threads(struct nps_model *m)
 {
 	struct nps_pace pace = { m, 0 };
-	struct state s = { .m = m };
+	struct sched_state s = { .m = m };
 	int err = 0;
 
 	if (!m->run.t.len)
 		return 0;
-	nps_vec__init(&s.threads, m->tmpfd, sizeof(struct thread));
+	nps_vec__init(&s.threads, m->tmpfd, sizeof(struct sched_thread));
 	for (size_t i = 0; !err && i < m->os_thread.t.len; i++)
 		err = nps_map__put(&s.known, m->os_thread.gtid[i], i);
 	for (size_t i = 0; !err && i < m->run.t.len; i++, nps_pace__step(&pace))
-		err = add_run(&s, i);
+		err = thread_add_run(&s, i);
 	if (err)
 		goto out;
 	name_others(&s);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int add(struct nps_device_times *t, uint32_t connection, uint64_t ns, bool aicore)
+static int device_time_add(struct nps_device_times *t, uint32_t connection, uint64_t ns, bool aicore)
 {
 	uint32_t row = nps_index__get(&t->rows, connection);
 	struct nps_device_time *time;
@@ -86,14 +86,14 @@ int nps_device_times__init(struct nps_device_times *t, const struct nps_model *m
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_device_times__cool(t);
 		if (counts(m, i))
-			err = add(t, m->task.connection[i], m->task.end[i] - m->task.start[i],
-				  is_aicore(m, m->task.hw_type[i], &known));
+			err = device_time_add(t, m->task.connection[i], m->task.end[i] - m->task.start[i],
+					      is_aicore(m, m->task.hw_type[i], &known));
 	}
 	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
 		nps_pace__step(&pace);
 		if (comm_counts(m, i))
-			err = add(t, m->comm_op.connection[i], m->comm_op.end[i] - m->comm_op.start[i],
-				  false);
+			err = device_time_add(t, m->comm_op.connection[i],
+					      m->comm_op.end[i] - m->comm_op.start[i], false);
 	}
 	return err;
 }

@@ -35,7 +35,8 @@ static const struct nps_csv_column columns[] = {
 };
 
 static const struct nps_csv_table table = { "npuscope_host_breakdown", .unstamped = true,
-					    .asked = NPS_ASKED_OS, NPS_CSV_OF(host_breakdown, columns) };
+					    .requested = NPS_REQUESTED_OS,
+					    NPS_CSV_OF(host_breakdown, columns) };
 
 int nps_export__host_csv(const struct nps_export *ex, int dirfd)
 {

@@ -8,15 +8,15 @@
 
 #define REDUCES_MAX 45 /* pairs of columns: a viewer refuses more than a hundred columns */
 
-struct parts {
-	struct part {
+struct iteration_parts {
+	struct iteration_part {
 		uint32_t device, model, row;
 		uint64_t id;
 	} * all; /* reductions by iteration */
 	size_t len;
 };
 
-static int compare(const struct part *a, const struct part *b)
+static int part_compare(const struct iteration_part *a, const struct iteration_part *b)
 {
 	if (a->device != b->device)
 		return a->device < b->device ? -1 : 1;
@@ -29,13 +29,13 @@ static int compare(const struct part *a, const struct part *b)
 
 static int by_iteration(const void *a, const void *b)
 {
-	const struct part *x = a, *y = b;
-	int order = compare(x, y);
+	const struct iteration_part *x = a, *y = b;
+	int order = part_compare(x, y);
 
 	return order ? order : x->row < y->row ? -1 : x->row > y->row;
 }
 
-static int collect(const struct nps_model *m, struct parts *parts)
+static int parts_collect(const struct nps_model *m, struct iteration_parts *parts)
 {
 	const struct nps_iteration_part_table *t = &m->iteration_part;
 
@@ -44,19 +44,20 @@ static int collect(const struct nps_model *m, struct parts *parts)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->t.len; i++)
 		if (!t->kind[i])
-			parts->all[parts->len++] = (struct part){ t->device[i], t->model[i], i, t->id[i] };
+			parts->all[parts->len++] =
+				(struct iteration_part){ t->device[i], t->model[i], i, t->id[i] };
 	qsort(parts->all, parts->len, sizeof(*parts->all), by_iteration);
 	return 0;
 }
 
-static struct part *first_of(const struct parts *parts, const struct part *key)
+static struct iteration_part *first_of(const struct iteration_parts *parts, const struct iteration_part *key)
 {
 	size_t low = 0, high = parts->len;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare(&parts->all[middle], key) < 0)
+		if (part_compare(&parts->all[middle], key) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -64,12 +65,12 @@ static struct part *first_of(const struct parts *parts, const struct part *key)
 	return parts->all + low;
 }
 
-static size_t longest_run(const struct parts *parts)
+static size_t longest_run(const struct iteration_parts *parts)
 {
 	size_t longest = 0, run = 0;
 
 	for (size_t i = 0; i < parts->len; i++) {
-		run = i && !compare(&parts->all[i - 1], &parts->all[i]) ? run + 1 : 1;
+		run = i && !part_compare(&parts->all[i - 1], &parts->all[i]) ? run + 1 : 1;
 		longest = NPS_MAX(longest, run);
 	}
 	return NPS_MIN(longest, (size_t)REDUCES_MAX);
@@ -79,7 +80,7 @@ static size_t longest_run(const struct parts *parts)
 struct iteration_row {
 	const struct nps_model *m;
 	size_t next; /* row of `iteration` */
-	struct parts parts;
+	struct iteration_parts parts;
 	size_t reduces_len;
 	int64_t whole, fp_to_bp, refresh, augmentation;
 	struct reduce {
@@ -93,13 +94,13 @@ static int64_t length(uint64_t from, uint64_t to)
 	return from && to >= from ? (int64_t)(to - from) : NPS_NULL;
 }
 
-static void set_reduces(struct iteration_row *r, const struct part *key)
+static void set_reduces(struct iteration_row *r, const struct iteration_part *key)
 {
 	const struct nps_iteration_part_table *t = &r->m->iteration_part;
-	const struct part *part = first_of(&r->parts, key), *end = r->parts.all + r->parts.len;
+	const struct iteration_part *part = first_of(&r->parts, key), *end = r->parts.all + r->parts.len;
 
 	for (size_t i = 0; i < r->reduces_len; i++) {
-		bool mine = part < end && !compare(part, key);
+		bool mine = part < end && !part_compare(part, key);
 
 		r->reduces[i].start = mine ? t->start[part->row] : 0;
 		r->reduces[i].length = mine ? length(t->start[part->row], t->end[part->row]) : NPS_NULL;
@@ -107,7 +108,7 @@ static void set_reduces(struct iteration_row *r, const struct part *key)
 	}
 }
 
-static bool next(void *ctx, struct nps_csv_row *row)
+static bool iteration_next(void *ctx, struct nps_csv_row *row)
 {
 	struct iteration_row *r = ctx;
 	const struct nps_iteration_table *t = &r->m->iteration;
@@ -120,7 +121,7 @@ static bool next(void *ctx, struct nps_csv_row *row)
 	r->fp_to_bp = length(t->fp_start[i], t->bp_end[i]);
 	r->refresh = length(t->bp_end[i], t->end[i]);
 	r->augmentation = length(t->start[i], t->fp_start[i]);
-	set_reduces(r, &(struct part){ t->device[i], t->model[i], 0, t->id[i] });
+	set_reduces(r, &(struct iteration_part){ t->device[i], t->model[i], 0, t->id[i] });
 	return true;
 }
 
@@ -150,7 +151,7 @@ int nps_csv__step_trace(const struct nps_export *ex, int dirfd)
 {
 	struct nps_csv_column more[2 * REDUCES_MAX];
 	struct iteration_row row = { .m = ex->model };
-	int err = collect(ex->model, &row.parts);
+	int err = parts_collect(ex->model, &row.parts);
 
 	if (err)
 		return err;
@@ -162,7 +163,7 @@ int nps_csv__step_trace(const struct nps_export *ex, int dirfd)
 	err = nps_csv_table__write(ex, dirfd, &table,
 				   &(struct nps_csv_input){ .sources[1].structs = &row,
 							    .more = { more, 2 * row.reduces_len },
-							    .next = next,
+							    .next = iteration_next,
 							    .ctx = &row });
 	free(row.parts.all);
 	return err;

@@ -10,7 +10,7 @@
 
 #define COMM 0x80000000U /* of a row number: it is one of comm_op */
 
-struct walk {
+struct kernel_walk {
 	const struct nps_model *m;
 	size_t compute, comm; /* next rows */
 	struct nps_vec order; /* uint32_t; empty: as merged */
@@ -18,7 +18,7 @@ struct walk {
 };
 
 /* The next row of both tables by start; a kernel comes before a collective of the same time. */
-static bool merged(struct walk *w, uint32_t *row)
+static bool merged(struct kernel_walk *w, uint32_t *row)
 {
 	const struct nps_model *m = w->m;
 	bool kernel = w->compute < m->compute.t.len, comm;
@@ -35,7 +35,7 @@ static bool merged(struct walk *w, uint32_t *row)
 	return true;
 }
 
-static bool next_number(struct walk *w, uint32_t *row)
+static bool kernel_next_number(struct kernel_walk *w, uint32_t *row)
 {
 	if (!w->order.len)
 		return merged(w, row);
@@ -47,7 +47,7 @@ static bool next_number(struct walk *w, uint32_t *row)
 	return true;
 }
 
-static uint32_t device_of(const struct nps_model *m, uint32_t row)
+static uint32_t kernel_device(const struct nps_model *m, uint32_t row)
 {
 	return row & COMM ? m->comm_op.device[row & ~COMM] : m->task.device[m->compute.task[row]];
 }
@@ -55,14 +55,14 @@ static uint32_t device_of(const struct nps_model *m, uint32_t row)
 static bool one_device(const struct nps_model *m)
 {
 	struct nps_pace pace = { .model = m };
-	struct walk w = { .m = m };
+	struct kernel_walk w = { .m = m };
 	uint32_t row, device = 0;
 	bool first = true;
 
 	while (merged(&w, &row)) {
-		if (!first && device_of(m, row) != device)
+		if (!first && kernel_device(m, row) != device)
 			return false;
-		device = device_of(m, row);
+		device = kernel_device(m, row);
 		first = false;
 		nps_pace__step(&pace);
 	}
@@ -71,15 +71,15 @@ static bool one_device(const struct nps_model *m)
 
 static uint64_t device_key(const void *ctx, size_t i)
 {
-	const struct walk *w = ctx;
+	const struct kernel_walk *w = ctx;
 
 	if (!(i & (NPS_TABLE_HOT - 1)))
 		nps_vec__cool(&w->order);
-	return device_of(w->m, NPS_AT(&w->order, uint32_t, i));
+	return kernel_device(w->m, NPS_AT(&w->order, uint32_t, i));
 }
 
 /* Rows of several devices: merged by start into a list, which is then grouped. */
-static int order_by_device(struct walk *w)
+static int order_by_device(struct kernel_walk *w)
 {
 	struct nps_csv_groups groups;
 	struct nps_pace pace = { .model = w->m };
@@ -124,7 +124,7 @@ enum { COMPUTE_SOURCE, TASK_SOURCE, COMM_SOURCE, STEP_SOURCE, OWN_SOURCE, PMU_SO
 
 struct kernels {
 	const struct nps_model *m;
-	struct walk walk;
+	struct kernel_walk walk;
 	struct nps_pmu_pivot pmu;
 	bool started; /* there was a row of this device */
 	uint32_t device;
@@ -136,7 +136,7 @@ struct kernels {
 	bool first; /* of its device */
 };
 
-static void set_times(struct kernels *k, uint32_t device, uint64_t start, uint64_t end, bool measured)
+static void kernel_set_times(struct kernels *k, uint32_t device, uint64_t start, uint64_t end, bool measured)
 {
 	k->first = !k->started || device != k->device;
 	k->duration = k->wait = NPS_NULL;
@@ -150,12 +150,12 @@ static void set_times(struct kernels *k, uint32_t device, uint64_t start, uint64
 	k->before_known = measured;
 }
 
-static size_t step_row(const struct nps_model *m, uint32_t step)
+static size_t kernel_step_row(const struct nps_model *m, uint32_t step)
 {
 	return step < m->step.t.len ? step : NPS_CSV_NO_ROW;
 }
 
-static void kernel_row(struct kernels *k, uint32_t c, struct nps_csv_row *row)
+static void kernel_fill_row(struct kernels *k, uint32_t c, struct nps_csv_row *row)
 {
 	const struct nps_task_table *t = &k->m->task;
 	uint32_t task = k->m->compute.task[c];
@@ -163,8 +163,9 @@ static void kernel_row(struct kernels *k, uint32_t c, struct nps_csv_row *row)
 	row->variant = 0;
 	row->at[COMPUTE_SOURCE] = c;
 	row->at[TASK_SOURCE] = task;
-	row->at[STEP_SOURCE] = step_row(k->m, t->step[task]);
-	set_times(k, t->device[task], t->start[task], t->end[task], nps_model__task_measured(k->m, task));
+	row->at[STEP_SOURCE] = kernel_step_row(k->m, t->step[task]);
+	kernel_set_times(k, t->device[task], t->start[task], t->end[task],
+			 nps_model__task_measured(k->m, task));
 	nps_pmu__read(&k->pmu, task);
 }
 
@@ -175,17 +176,17 @@ static void comm_row(struct kernels *k, uint32_t op, struct nps_csv_row *row)
 	row->variant = COLLECTIVE;
 	row->at[COMPUTE_SOURCE] = row->at[TASK_SOURCE] = NPS_CSV_NO_ROW;
 	row->at[COMM_SOURCE] = op;
-	row->at[STEP_SOURCE] = step_row(k->m, t->step[op]);
-	set_times(k, t->device[op], t->start[op], t->end[op], nps_model__comm_measured(k->m, op));
+	row->at[STEP_SOURCE] = kernel_step_row(k->m, t->step[op]);
+	kernel_set_times(k, t->device[op], t->start[op], t->end[op], nps_model__comm_measured(k->m, op));
 	nps_pmu__read(&k->pmu, NPS_NONE);
 }
 
-static bool next(void *ctx, struct nps_csv_row *row)
+static bool kernel_next(void *ctx, struct nps_csv_row *row)
 {
 	struct kernels *k = ctx;
 	uint32_t number;
 
-	if (!next_number(&k->walk, &number))
+	if (!kernel_next_number(&k->walk, &number))
 		return false;
 	if (number & COMM) {
 		comm_row(k, number & ~COMM, row);
@@ -196,11 +197,11 @@ static bool next(void *ctx, struct nps_csv_row *row)
 		nps_model__cool(k->m);
 		k->cooled = number;
 	}
-	kernel_row(k, number, row);
+	kernel_fill_row(k, number, row);
 	return true;
 }
 
-static void put_wait(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+static void put_kernel_wait(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
 	const struct kernels *k = ctx;
 
@@ -246,7 +247,7 @@ static const struct nps_csv_column columns[] = {
 	COMM_CELL(TIME, start),
 	NPS_CSV_FIELD("Duration(us)", SPAN_OR_BLANK, struct kernels, duration, .source = OWN_SOURCE,
 		      .msprof = "Task Duration(us)"),
-	NPS_CSV_BY("Wait Time(us)", put_wait, .msprof = "Task Wait Time(us)"),
+	NPS_CSV_BY("Wait Time(us)", put_kernel_wait, .msprof = "Task Wait Time(us)"),
 	KERNEL("Block Dim", NUMBER, blocks, .when = NPS_CSV_A),
 	COMM_SAME("0"),
 	KERNEL("Block Num", NUMBER, blocks, .when = NPS_CSV_B),
@@ -273,7 +274,7 @@ int nps_csv__kernels(const struct nps_export *ex, int dirfd)
 	bool torch = m->layout == NPS_LAYOUT_TORCH, full = !torch || m->level;
 	struct kernels k = { .m = m, .walk.m = m };
 	struct nps_csv_input input = { .when = (full ? FULL : 0) | (torch && m->step.t.len ? STEPS : 0),
-				       .next = next,
+				       .next = kernel_next,
 				       .ctx = &k,
 				       .sources = { [TASK_SOURCE].table = &m->task.t,
 						    [COMM_SOURCE].table = &m->comm_op.t,

@@ -126,7 +126,7 @@ static const struct nps_csv_column npu_mem_columns[] = {
 	NPS_CSV_COL("timestamp(us)", TIME, npu_mem, timestamp),
 };
 
-static int npu_mem(const struct nps_export *ex, int dirfd)
+static int write_npu_mem(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table table = { "npu_mem", NPS_CSV_OF(npu_mem, npu_mem_columns) };
 	struct npu_mem_row row = { .m = ex->model };
@@ -145,7 +145,7 @@ struct level {
 #define RECORDED 1 /* variant of rows: the component is a text of the model */
 
 /* The one source of the table: allocators, the driver and CANN all have their part in it. */
-struct record {
+struct memory_record {
 	const char *component;
 	uint32_t text, device;
 	uint64_t time;
@@ -153,7 +153,8 @@ struct record {
 	int64_t active, stream;
 };
 
-#define RECORD(title, format, member, ...) NPS_CSV_FIELD(title, format, struct record, member, ##__VA_ARGS__)
+#define RECORD(title, format, member, ...)                                                                   \
+	NPS_CSV_FIELD(title, format, struct memory_record, member, ##__VA_ARGS__)
 
 static const struct nps_csv_column record_columns[] = {
 	RECORD("Component", WORD, component),
@@ -179,7 +180,7 @@ static const struct nps_csv_column cann_record_columns[] = {
 struct records {
 	const struct nps_model *m;
 	struct nps_csv_rows *rows;
-	struct record row;
+	struct memory_record row;
 	bool sums; /* the sums of framework and CANN are not in the table yet */
 	struct level pta, ge;
 	int64_t active, stream; /* of the framework, latest */
@@ -363,8 +364,8 @@ static void put_cann_name(struct nps_csv *csv, void *ctx, const struct nps_csv_r
 	}
 	if (text[strcspn(text, ",\"\r\n")]) {
 		nps_csv__open_quotes(csv);
-		nps_csv__piece(csv, "cann::");
-		nps_csv__piece(csv, text);
+		nps_csv__part(csv, "cann::");
+		nps_csv__part(csv, text);
 		nps_csv__close_quotes(csv);
 		return;
 	}
@@ -518,7 +519,7 @@ int nps_csv__torch_memory(const struct nps_export *ex, int dirfd)
 
 int nps_csv__msprof_memory(const struct nps_export *ex, int dirfd)
 {
-	static nps_csv_write_fn *const tables[] = { npu_module_mem, npu_mem, cann_memory_record,
+	static nps_csv_write_fn *const tables[] = { npu_module_mem, write_npu_mem, cann_memory_record,
 						    cann_operator_memory, static_op_mem };
 
 	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));

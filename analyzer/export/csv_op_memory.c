@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t key_of(const struct nps_model *m, size_t row)
+static uint64_t block_key(const struct nps_model *m, size_t row)
 {
 	return nps_hash2(m->npu_op_mem.address[row], m->npu_op_mem.device[row]);
 }
@@ -44,7 +44,7 @@ int nps_op_memory__pairs(const struct nps_model *m, void (*each)(void *ctx, uint
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->npu_op_mem.t.len; i++) {
-		uint64_t key = key_of(m, i);
+		uint64_t key = block_key(m, i);
 
 		nps_pace__step(&pace);
 		if (!strcmp(nps_model__text(m, m->npu_op_mem.type[i]), "release")) {

@@ -11,17 +11,17 @@
 
 #include <errno.h>
 
-struct sums {
+struct op_sums {
 	uint64_t children; /* ns of direct children on the host */
 	struct nps_device_time self, total;
 	uint32_t parent; /* number of the operator around, NPS_NONE */
 	uint32_t row; /* of `torch` */
 };
 
-struct operators {
+struct op_totals {
 	const struct nps_model *m;
 	struct nps_device_times times;
-	struct nps_vec ops; /* struct sums, in the order of `torch` */
+	struct nps_vec ops; /* struct op_sums, in the order of `torch` */
 	struct nps_map threads; /* gtid -> open */
 	struct nps_vec open; /* uint32_t: innermost open operator of a thread, NPS_NONE */
 	size_t link; /* where the next operator's rows of `link` are expected */
@@ -29,22 +29,22 @@ struct operators {
 	struct nps_vec copies; /* struct nps_device_time: of copies that operators do not list */
 };
 
-static struct sums *sums_at(const struct operators *o, uint32_t op)
+static struct op_sums *sums_at(const struct op_totals *o, uint32_t op)
 {
-	return &NPS_AT(&o->ops, struct sums, op);
+	return &NPS_AT(&o->ops, struct op_sums, op);
 }
 
-static uint64_t start_of(const struct operators *o, uint32_t op)
+static uint64_t op_start(const struct op_totals *o, uint32_t op)
 {
 	return o->m->torch.start[sums_at(o, op)->row];
 }
 
-static uint64_t end_of(const struct operators *o, uint32_t op)
+static uint64_t end_of(const struct op_totals *o, uint32_t op)
 {
 	return o->m->torch.end[sums_at(o, op)->row];
 }
 
-static void add_time(struct nps_device_time *to, struct nps_device_time what)
+static void device_time_sum(struct nps_device_time *to, struct nps_device_time what)
 {
 	to->all = nps_add_sat(to->all, what.all);
 	to->aicore = nps_add_sat(to->aicore, what.aicore);
@@ -72,7 +72,7 @@ static size_t lower_bound(const uint32_t *cells, size_t len, uint32_t key, size_
 }
 
 /* What ran because of calls that were made in the operator and in none inside it. */
-static struct nps_device_time own_time(struct operators *o, int64_t connection)
+static struct nps_device_time own_time(struct op_totals *o, int64_t connection)
 {
 	const struct nps_link_table *link = &o->m->link;
 	struct nps_device_time sum = { 0 };
@@ -81,13 +81,13 @@ static struct nps_device_time own_time(struct operators *o, int64_t connection)
 		return sum;
 	o->link = lower_bound(link->id, link->t.len, connection, o->link);
 	for (; o->link < link->t.len && link->id[o->link] == connection; o->link++)
-		add_time(&sum, nps_device_times__get(&o->times, link->connection[o->link]));
+		device_time_sum(&sum, nps_device_times__get(&o->times, link->connection[o->link]));
 	return sum;
 }
 
-static int add_copy(void *ctx, uint32_t op, uint32_t connection)
+static int op_add_copy(void *ctx, uint32_t op, uint32_t connection)
 {
-	struct operators *o = ctx;
+	struct op_totals *o = ctx;
 	uint32_t row = nps_map__get(&o->copied, op);
 	int err = 0;
 
@@ -97,26 +97,26 @@ static int add_copy(void *ctx, uint32_t op, uint32_t connection)
 			return -errno;
 		err = nps_map__put(&o->copied, op, row);
 	}
-	add_time(&NPS_AT(&o->copies, struct nps_device_time, row),
-		 nps_device_times__get(&o->times, connection));
+	device_time_sum(&NPS_AT(&o->copies, struct nps_device_time, row),
+			nps_device_times__get(&o->times, connection));
 	return err;
 }
 
 /* The operator ends: what was in it is in the one around it. */
-static uint32_t close_op(struct operators *o, uint32_t op)
+static uint32_t close_op(struct op_totals *o, uint32_t op)
 {
-	struct sums *s = sums_at(o, op);
+	struct op_sums *s = sums_at(o, op);
 
 	if (s->parent != NPS_NONE) {
-		struct sums *around = sums_at(o, s->parent);
+		struct op_sums *around = sums_at(o, s->parent);
 
-		around->children = nps_add_sat(around->children, end_of(o, op) - start_of(o, op));
-		add_time(&around->total, s->total);
+		around->children = nps_add_sat(around->children, end_of(o, op) - op_start(o, op));
+		device_time_sum(&around->total, s->total);
 	}
 	return s->parent;
 }
 
-static uint32_t *open_of(struct operators *o, uint64_t gtid)
+static uint32_t *open_of(struct op_totals *o, uint64_t gtid)
 {
 	uint32_t thread = nps_map__get(&o->threads, gtid), *open;
 
@@ -135,11 +135,11 @@ static bool is_step(const struct nps_model *m, uint32_t name)
 	return !strncmp(nps_model__text(m, name), "ProfilerStep#", 13);
 }
 
-static int add_op(struct operators *o, uint32_t row)
+static int op_add(struct op_totals *o, uint32_t row)
 {
 	const struct nps_torch_table *t = &o->m->torch;
 	uint32_t *open = open_of(o, t->gtid[row]), op = o->ops.len, copied = nps_map__get(&o->copied, row);
-	struct sums *s;
+	struct op_sums *s;
 
 	if (!open)
 		return -ENOMEM;
@@ -150,7 +150,7 @@ static int add_op(struct operators *o, uint32_t row)
 	s->parent = NPS_NONE;
 	s->self = own_time(o, t->connection[row]);
 	if (copied != NPS_NONE)
-		add_time(&s->self, NPS_AT(&o->copies, struct nps_device_time, copied));
+		device_time_sum(&s->self, NPS_AT(&o->copies, struct nps_device_time, copied));
 	s->total = s->self;
 	while (*open != NPS_NONE && (end_of(o, *open) <= t->start[row] || end_of(o, *open) < t->end[row]))
 		*open = close_op(o, *open);
@@ -159,7 +159,7 @@ static int add_op(struct operators *o, uint32_t row)
 	return 0;
 }
 
-static int sum_up(struct operators *o)
+static int operators_sum(struct op_totals *o)
 {
 	const struct nps_torch_table *t = &o->m->torch;
 	struct nps_pace pace = { .model = o->m };
@@ -167,7 +167,7 @@ static int sum_up(struct operators *o)
 
 	if (err)
 		return err;
-	err = nps_derive__visit_unlisted_copies(o->m, o, add_copy);
+	err = nps_derive__visit_unlisted_copies(o->m, o, op_add_copy);
 	for (size_t i = 0; !err && i < t->t.len; i++) {
 		nps_pace__step(&pace);
 		if (!(i & (NPS_TABLE_HOT - 1))) {
@@ -175,7 +175,7 @@ static int sum_up(struct operators *o)
 			nps_device_times__cool(&o->times);
 		}
 		if (t->type[i] == NPS_API_TORCH_OP && t->end[i] >= t->start[i] && !is_step(o->m, t->name[i]))
-			err = add_op(o, i);
+			err = op_add(o, i);
 	}
 	for (size_t i = 0; !err && i < o->open.len; i++)
 		for (uint32_t op = NPS_AT(&o->open, uint32_t, i); op != NPS_NONE;)
@@ -189,7 +189,7 @@ enum { SUMS_SOURCE, TORCH_SOURCE, OWN_SOURCE };
 
 /* What neither the sums nor a row of `torch` hold. */
 struct operator_row {
-	const struct operators *o;
+	const struct op_totals *o;
 	size_t next; /* operator */
 	size_t frame; /* row of `frame` near which the next chain is expected */
 	uint64_t host_self, host_total;
@@ -199,7 +199,7 @@ static bool next_operator(void *ctx, struct nps_csv_row *row)
 {
 	struct operator_row *r = ctx;
 	const struct nps_torch_table *t = &r->o->m->torch;
-	const struct sums *s;
+	const struct op_sums *s;
 
 	if (r->next == r->o->ops.len)
 		return false;
@@ -225,7 +225,7 @@ static void put_text_lines(struct nps_csv *csv, uint32_t text)
 		return;
 	}
 	nps_csv__open_quotes(csv);
-	nps_csv__piece(csv, bytes);
+	nps_csv__part(csv, bytes);
 	nps_csv__close_quotes(csv);
 }
 
@@ -260,8 +260,8 @@ static void put_stack(struct nps_csv *csv, void *ctx, const struct nps_csv_row *
 	nps_csv__open_quotes(csv);
 	for (size_t first = i; i < f->t.len && f->id[i] == chain; i++) {
 		if (i > first)
-			nps_csv__piece(csv, ";\r\n");
-		nps_csv__piece(csv, nps_model__text(csv->model, f->stack[i]));
+			nps_csv__part(csv, ";\r\n");
+		nps_csv__part(csv, nps_model__text(csv->model, f->stack[i]));
 	}
 	nps_csv__close_quotes(csv);
 }
@@ -269,7 +269,7 @@ static void put_stack(struct nps_csv *csv, void *ctx, const struct nps_csv_row *
 #define HOST_US(title, member)                                                                               \
 	NPS_CSV_FIELD(title, REPR, struct operator_row, member, .source = OWN_SOURCE, .per = 1000)
 /* A sum of nothing is an integer, with which Python's sum() begins. */
-#define DEVICE_US(title, member) NPS_CSV_FIELD(title, REPR_INT_0, struct sums, member, .per = 1000)
+#define DEVICE_US(title, member) NPS_CSV_FIELD(title, REPR_INT_0, struct op_sums, member, .per = 1000)
 
 static const struct nps_csv_column columns[] = {
 	NPS_CSV_COL("Name", TEXT, torch, name, .source = TORCH_SOURCE),
@@ -286,14 +286,14 @@ static const struct nps_csv_column columns[] = {
 static const struct nps_csv_table table = { "operator_details", .crlf = true,
 					    .columns = NPS_CSV_COLUMNS(columns) };
 
-static int write_rows(const struct operators *o, const struct nps_export *ex, int dirfd)
+static int operators_write(const struct op_totals *o, const struct nps_export *ex, int dirfd)
 {
 	struct operator_row row = { .o = o };
 
 	return nps_csv_table__write(
 		ex, dirfd, &table,
 		&(struct nps_csv_input){
-			.sources = { [SUMS_SOURCE] = { NULL, o->ops.data, sizeof(struct sums) },
+			.sources = { [SUMS_SOURCE] = { NULL, o->ops.data, sizeof(struct op_sums) },
 				     [TORCH_SOURCE].table = &o->m->torch.t,
 				     [OWN_SOURCE].structs = &row },
 			.next = next_operator,
@@ -302,14 +302,14 @@ static int write_rows(const struct operators *o, const struct nps_export *ex, in
 
 int nps_csv__operator_details(const struct nps_export *ex, int dirfd)
 {
-	struct operators o = { .m = ex->model };
+	struct op_totals o = { .m = ex->model };
 	int err;
 
-	nps_vec__init(&o.ops, ex->model->tmpfd, sizeof(struct sums));
+	nps_vec__init(&o.ops, ex->model->tmpfd, sizeof(struct op_sums));
 	nps_vec__init(&o.open, ex->model->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&o.copies, ex->model->tmpfd, sizeof(struct nps_device_time));
-	err = sum_up(&o);
-	err = err ? err : write_rows(&o, ex, dirfd);
+	err = operators_sum(&o);
+	err = err ? err : operators_write(&o, ex, dirfd);
 	nps_device_times__free(&o.times);
 	nps_vec__free(&o.ops);
 	nps_vec__free(&o.open);

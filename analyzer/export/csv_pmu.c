@@ -6,7 +6,7 @@
 #define TOTALS "total_time,total_cycles,"
 
 /* Counters by aic_metrics, in the order of columns. Chips collect some more that have no meaning there. */
-static const struct metric {
+static const struct pivot_metric {
 	const char *aic, *aiv;
 	bool cube; /* cube_utilization(%) follows */
 } metrics[] = {
@@ -38,13 +38,13 @@ static const struct metric {
 	  false },
 };
 
-struct names {
+struct pivot_metrics {
 	uint32_t text[NPS_PMU_MAX];
 	size_t len;
 };
 
 /* Names of the table in order of appearance. They repeat kernel by kernel. */
-static void collect(const struct nps_model *m, struct names *names)
+static void metrics_collect(const struct nps_model *m, struct pivot_metrics *names)
 {
 	struct nps_pace pace = { .model = m };
 	size_t next = 0;
@@ -66,7 +66,7 @@ static void collect(const struct nps_model *m, struct names *names)
 	}
 }
 
-static uint32_t find(const struct nps_model *m, const struct names *names, const char *name)
+static uint32_t metric_find(const struct nps_model *m, const struct pivot_metrics *names, const char *name)
 {
 	for (size_t i = 0; i < names->len; i++)
 		if (!strcmp(nps_model__text(m, names->text[i]), name))
@@ -86,14 +86,14 @@ static bool next_name(const char **list, const char *prefix, char *name, size_t 
 	return true;
 }
 
-static size_t count(const struct nps_model *m, const struct names *names, const char *list,
-		    const char *prefix)
+static size_t metrics_count(const struct nps_model *m, const struct pivot_metrics *names, const char *list,
+			    const char *prefix)
 {
 	char name[64];
 	size_t found = 0;
 
 	while (next_name(&list, prefix, name, sizeof(name)))
-		found += find(m, names, name) != NPS_NONE;
+		found += metric_find(m, names, name) != NPS_NONE;
 	return found;
 }
 
@@ -118,7 +118,7 @@ const char *nps_pmu__unit(const char *name)
 	return strstr(name, "bw") ? "(GB/s)" : strstr(name, "datas") ? "(KB)" : "";
 }
 
-static void add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
+static void pivot_add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
 {
 	size_t at = p->counters;
 	struct nps_csv_column *column = &p->columns[at];
@@ -144,12 +144,13 @@ static void add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
 	p->counters++;
 }
 
-static void add_list(struct nps_pmu_pivot *p, const struct names *names, const char *list, const char *prefix)
+static void pivot_add_list(struct nps_pmu_pivot *p, const struct pivot_metrics *names, const char *list,
+			   const char *prefix)
 {
 	char name[64];
 
 	while (next_name(&list, prefix, name, sizeof(name)))
-		add(p, name, find(p->model, names, name));
+		pivot_add(p, name, metric_find(p->model, names, name));
 }
 
 /* cube_utilization, if CYCLES is the name of a column. */
@@ -173,15 +174,15 @@ static void add_cube(struct nps_pmu_pivot *p, uint32_t cycles)
 
 void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m, uint8_t source)
 {
-	const struct metric *best = NULL;
-	struct names names = { .len = 0 };
+	const struct pivot_metric *best = NULL;
+	struct pivot_metrics names = { .len = 0 };
 	size_t most = 4; /* the totals, which every metric has */
 
 	*p = (struct nps_pmu_pivot){ .model = m, .source = source, .cycles = NPS_PMU_MAX };
-	collect(m, &names);
+	metrics_collect(m, &names);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(metrics); i++) {
-		size_t found =
-			count(m, &names, metrics[i].aic, "aic") + count(m, &names, metrics[i].aiv, "aiv");
+		size_t found = metrics_count(m, &names, metrics[i].aic, "aic") +
+			       metrics_count(m, &names, metrics[i].aiv, "aiv");
 
 		if (found > most) {
 			most = found;
@@ -189,13 +190,13 @@ void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m, uint8_t s
 		}
 	}
 	if (best) {
-		add_list(p, &names, best->aic, "aic");
-		add_list(p, &names, best->aiv, "aiv");
+		pivot_add_list(p, &names, best->aic, "aic");
+		pivot_add_list(p, &names, best->aiv, "aiv");
 		if (best->cube)
-			add_cube(p, find(m, &names, "aic_total_cycles"));
+			add_cube(p, metric_find(m, &names, "aic_total_cycles"));
 	} else { /* a chip without separate vector cores, or a metric that is new */
 		for (size_t i = 0; i < names.len; i++)
-			add(p, nps_model__text(m, names.text[i]), names.text[i]);
+			pivot_add(p, nps_model__text(m, names.text[i]), names.text[i]);
 	}
 	for (size_t i = 0; i < NPS_PMU_MAX; i++)
 		p->seen[i] = NPS_NONE - 1; /* no name at all */
@@ -230,7 +231,7 @@ static size_t seek(const struct nps_pmu_pivot *p, uint32_t task)
 }
 
 /* The column of counter number I of a kernel, which is called NAME; `counters` if it has none. */
-static size_t column_of(struct nps_pmu_pivot *p, size_t i, uint32_t name)
+static size_t pivot_column(struct nps_pmu_pivot *p, size_t i, uint32_t name)
 {
 	size_t column = 0;
 
@@ -277,7 +278,7 @@ void nps_pmu__read(struct nps_pmu_pivot *p, uint32_t task)
 	t = &p->model->pmu;
 	p->at = seek(p, task);
 	for (size_t i = 0; p->at < t->t.len && t->task[p->at] == task; p->at++, i++) {
-		size_t column = column_of(p, i, t->name[p->at]);
+		size_t column = pivot_column(p, i, t->name[p->at]);
 
 		if (column < p->counters)
 			p->values[column] = t->value[p->at];

@@ -47,7 +47,7 @@ static int find_ports(const struct nps_model *m, const struct nps_port_table *t,
 }
 
 /* What a counter that only grows grew by; of a single sample its value. */
-static double growth(const struct port *port, const int64_t *counter)
+static double counter_growth(const struct port *port, const int64_t *counter)
 {
 	int64_t first = counter[port->first], last = counter[port->last];
 
@@ -61,10 +61,10 @@ static double growth(const struct port *port, const int64_t *counter)
 static struct direction direction_of(const struct nps_port_table *t, const struct port *port, bool rx)
 {
 	double seconds = ((double)t->timestamp[port->last] - (double)t->timestamp[port->first]) / 1e9;
-	double packets = growth(port, rx ? t->rx_packets : t->tx_packets);
-	double bytes = growth(port, rx ? t->rx_bytes : t->tx_bytes);
-	double errors = growth(port, rx ? t->rx_errors : t->tx_errors);
-	double dropped = growth(port, rx ? t->rx_dropped : t->tx_dropped);
+	double packets = counter_growth(port, rx ? t->rx_packets : t->tx_packets);
+	double bytes = counter_growth(port, rx ? t->rx_bytes : t->tx_bytes);
+	double errors = counter_growth(port, rx ? t->rx_errors : t->tx_errors);
+	double dropped = counter_growth(port, rx ? t->rx_dropped : t->tx_dropped);
 	double rate = rx ? t->rx_packet_rate[port->last] : t->tx_packet_rate[port->last];
 	double byte_rate = rx ? t->rx_byte_rate[port->last] : t->tx_byte_rate[port->last];
 

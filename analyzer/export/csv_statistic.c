@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-struct group {
+struct statistic_group {
 	struct nps_group sum;
 	uint32_t device, type, core; /* texts; core NPS_NONE for collectives, API type for calls */
 	double mean, squares; /* of the distance from the mean, ns */
@@ -17,10 +17,10 @@ struct group {
 };
 
 /* Everything is counted; what nobody measured adds no time. */
-static int add(struct nps_group_by *groups, uint32_t device, uint32_t type, uint32_t core, uint64_t ns,
-	       bool measured)
+static int statistic_add(struct nps_group_by *groups, uint32_t device, uint32_t type, uint32_t core,
+			 uint64_t ns, bool measured)
 {
-	struct group *group = nps_group_by__get(groups, (uint64_t)type << 32 | device, core);
+	struct statistic_group *group = nps_group_by__get(groups, (uint64_t)type << 32 | device, core);
 	double off;
 
 	if (!group)
@@ -40,7 +40,7 @@ static int add(struct nps_group_by *groups, uint32_t device, uint32_t type, uint
 	return 0;
 }
 
-static struct group *group_at(const struct nps_group_by *groups, size_t i)
+static struct statistic_group *group_at(const struct nps_group_by *groups, size_t i)
 {
 	return nps_group_by__at(groups, i);
 }
@@ -50,9 +50,9 @@ static int by_text(const struct nps_model *m, uint32_t a, uint32_t b)
 	return a == b ? 0 : strcmp(nps_model__text_or_na(m, a), nps_model__text_or_na(m, b));
 }
 
-static int by_total(const void *a, const void *b, void *ctx)
+static int statistic_compare_total(const void *a, const void *b, void *ctx)
 {
-	const struct group *x = a, *y = b;
+	const struct statistic_group *x = a, *y = b;
 	int order;
 
 	if (x->device != y->device)
@@ -76,7 +76,8 @@ static uint64_t device_total(const struct nps_group_by *groups, size_t first)
 
 #define MEASURED 1 /* source: the groups again, without a row for one of which nothing was measured */
 #define CORES NPS_CSV_IF(0)
-#define GROUP(title, format, member, ...) NPS_CSV_FIELD(title, format, struct group, member, ##__VA_ARGS__)
+#define GROUP(title, format, member, ...)                                                                    \
+	NPS_CSV_FIELD(title, format, struct statistic_group, member, ##__VA_ARGS__)
 
 static const struct nps_csv_column total_columns[] = {
 	GROUP("Device_id", DEVICE, device, .when = NPS_CSV_B),
@@ -90,14 +91,14 @@ static const struct nps_csv_column total_columns[] = {
 	GROUP("Ratio(%)", SPAN, share, .source = MEASURED),
 };
 
-struct walk {
+struct statistic_walk {
 	const struct nps_group_by *groups;
 	size_t next;
 };
 
 static bool next_total(void *ctx, struct nps_csv_row *row)
 {
-	struct walk *walk = ctx;
+	struct statistic_walk *walk = ctx;
 
 	if (walk->next == nps_group_by__len(walk->groups))
 		return false;
@@ -110,13 +111,13 @@ static int write_totals(struct nps_group_by *groups, const struct nps_export *ex
 			unsigned int when)
 {
 	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(total_columns) };
-	const struct nps_csv_source all = { NULL, groups->rows.data, sizeof(struct group) };
-	struct walk walk = { .groups = groups };
+	const struct nps_csv_source all = { NULL, groups->rows.data, sizeof(struct statistic_group) };
+	struct statistic_walk walk = { .groups = groups };
 	uint64_t total = 0;
 
-	nps_group_by__sort_by(groups, by_total, (void *)ex->model);
+	nps_group_by__sort_by(groups, statistic_compare_total, (void *)ex->model);
 	for (size_t i = 0; i < nps_group_by__len(groups); i++) {
-		struct group *s = group_at(groups, i);
+		struct statistic_group *s = group_at(groups, i);
 
 		if (!i || s->device != s[-1].device)
 			total = device_total(groups, i);
@@ -139,7 +140,7 @@ static int write_statistic(const struct nps_export *ex, int dirfd, size_t n,
 	struct nps_group_by groups;
 	int err = 0;
 
-	nps_group_by__init(&groups, ex->model, sizeof(struct group));
+	nps_group_by__init(&groups, ex->model, sizeof(struct statistic_group));
 	for (size_t i = 0; !err && i < n; i++, nps_pace__step(&pace))
 		err = add_row(&groups, ex, i);
 	err = err ? err : write(&groups, ex, dirfd);
@@ -152,8 +153,9 @@ static int add_kernel_group(struct nps_group_by *groups, const struct nps_export
 	const struct nps_model *m = ex->model;
 	uint32_t task = m->compute.task[i];
 
-	return add(groups, m->task.device[task], m->compute.type[i], m->compute.core[i],
-		   nps_span(m->task.start[task], m->task.end[task]), nps_model__task_measured(m, task));
+	return statistic_add(groups, m->task.device[task], m->compute.type[i], m->compute.core[i],
+			     nps_span(m->task.start[task], m->task.end[task]),
+			     nps_model__task_measured(m, task));
 }
 
 static int write_kernels(struct nps_group_by *groups, const struct nps_export *ex, int dirfd)
@@ -170,8 +172,9 @@ static int add_collective_group(struct nps_group_by *groups, const struct nps_ex
 {
 	const struct nps_comm_op_table *t = &ex->model->comm_op;
 
-	return t->end[i] ? add(groups, t->device[i], t->type[i], NPS_NONE, nps_span(t->start[i], t->end[i]),
-			       nps_model__comm_measured(ex->model, i))
+	return t->end[i] ? statistic_add(groups, t->device[i], t->type[i], NPS_NONE,
+					 nps_span(t->start[i], t->end[i]),
+					 nps_model__comm_measured(ex->model, i))
 			 : 0;
 }
 
@@ -202,9 +205,9 @@ static const char *level_name(const struct nps_export *ex, uint32_t type)
 	return NULL;
 }
 
-static int by_name(const void *a, const void *b, void *ctx)
+static int statistic_compare_name(const void *a, const void *b, void *ctx)
 {
-	const struct group *x = a, *y = b;
+	const struct statistic_group *x = a, *y = b;
 	int order = by_text(ctx, x->type, y->type);
 
 	return order ? order : strcmp(x->level, y->level);
@@ -228,13 +231,13 @@ static int write_apis(struct nps_group_by *groups, const struct nps_export *ex, 
 						    .columns = NPS_CSV_COLUMNS(api_columns) };
 
 	for (size_t i = 0; i < nps_group_by__len(groups); i++) {
-		struct group *s = group_at(groups, i);
+		struct statistic_group *s = group_at(groups, i);
 
 		s->level = level_name(ex, s->core);
 		s->average = nps_thousandths((double)s->sum.total / 1000 / (double)s->sum.count);
 		s->variance = nps_thousandths(s->squares / 1e6 / (double)s->sum.count);
 	}
-	nps_group_by__sort_by(groups, by_name, (void *)ex->model);
+	nps_group_by__sort_by(groups, statistic_compare_name, (void *)ex->model);
 	return nps_csv_table__write_structs(ex, dirfd, &table, &groups->rows);
 }
 
@@ -242,9 +245,9 @@ static int add_api_group(struct nps_group_by *groups, const struct nps_export *e
 {
 	const struct nps_api_table *t = &ex->model->api;
 
-	return level_name(ex, t->type[i])
-		       ? add(groups, NPS_NONE, t->name[i], t->type[i], nps_span(t->start[i], t->end[i]), true)
-		       : 0;
+	return level_name(ex, t->type[i]) ? statistic_add(groups, NPS_NONE, t->name[i], t->type[i],
+							  nps_span(t->start[i], t->end[i]), true)
+					  : 0;
 }
 
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)

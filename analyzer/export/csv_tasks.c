@@ -19,7 +19,7 @@ struct task_row {
 };
 
 /* The core of task ROW, if it is a kernel with a known core, else the runtime's type. *COMPUTE: a cursor. */
-static uint32_t type_of(const struct nps_model *m, size_t row, size_t *compute)
+static uint32_t task_type_text(const struct nps_model *m, size_t row, size_t *compute)
 {
 	const struct nps_compute_table *t = &m->compute;
 
@@ -41,7 +41,7 @@ static bool next_task(void *ctx, struct nps_csv_row *row)
 	if (i >= t->t.len)
 		return false;
 	r->name = t->kernel[i] != NPS_NONE ? t->kernel[i] : t->name[i];
-	r->type = type_of(r->m, i, &r->compute);
+	r->type = task_type_text(r->m, i, &r->compute);
 	r->length = nps_span(t->start[i], t->end[i]);
 	row->at[0] = i;
 	row->variant = nps_model__task_measured(r->m, i) ? 0 : UNMEASURED;

@@ -50,7 +50,7 @@ static size_t metric_column(struct cores *c, uint32_t metric)
 	return c->nmetrics - 1;
 }
 
-static int add_value(struct cores *c, size_t i)
+static int cores_add_value(struct cores *c, size_t i)
 {
 	const struct nps_sample_summary_table *t = &c->m->sample_summary;
 	size_t column = metric_column(c, t->metric[i]);
@@ -187,7 +187,7 @@ static int write_utilization(const struct nps_export *ex, int dirfd, bool vector
 	nps_group_by__init(&c.rows, c.m, sizeof(struct core));
 	for (size_t i = 0; !err && i < c.m->sample_summary.t.len; i++)
 		if (ours(&c, i))
-			err = add_value(&c, i);
+			err = cores_add_value(&c, i);
 	if (err)
 		goto out;
 	nps_group_by__sort(&c.rows, nps_group__by_key);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void failed(struct nps_db_writer *db, int rc)
+static void db_failed(struct nps_db_writer *db, int rc)
 {
 	int saved;
 
@@ -51,7 +51,7 @@ int nps_db_writer__open(struct nps_db_writer *db, const char *path)
 	rc = sqlite3_open_v2(path, &db->handle,
 			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
 	if (rc)
-		failed(db, rc);
+		db_failed(db, rc);
 	nps_db_writer__exec(db, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 				"PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-8192; BEGIN");
 	return db->err;
@@ -62,7 +62,7 @@ void nps_db_writer__exec(struct nps_db_writer *db, const char *sql)
 	int rc = db->err ? SQLITE_OK : sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 
 	if (rc)
-		failed(db, rc);
+		db_failed(db, rc);
 }
 
 sqlite3_stmt *nps_db_writer__prepare(struct nps_db_writer *db, const char *sql)
@@ -71,7 +71,7 @@ sqlite3_stmt *nps_db_writer__prepare(struct nps_db_writer *db, const char *sql)
 	int rc = db->err ? SQLITE_OK : sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
 
 	if (rc)
-		failed(db, rc);
+		db_failed(db, rc);
 	return stmt;
 }
 
@@ -83,7 +83,7 @@ void nps_db_writer__step(struct nps_db_writer *db, sqlite3_stmt *stmt)
 		return;
 	rc = sqlite3_step(stmt);
 	if (rc != SQLITE_DONE)
-		failed(db, rc);
+		db_failed(db, rc);
 	sqlite3_reset(stmt);
 }
 

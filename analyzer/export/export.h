@@ -74,9 +74,9 @@ int nps_export__info(const struct nps_export *ex, int dirfd);
  */
 static inline uint64_t nps_layer_pid(uint32_t pid, unsigned int sort_index, unsigned int device)
 {
-	unsigned int place = sort_index < 32 ? sort_index : sort_index - 31;
+	unsigned int position = sort_index < 32 ? sort_index : sort_index - 31;
 
-	return (uint64_t)(device >> 5) << 43 | (uint64_t)pid << 10 | (place & 31) << 5 | (device & 31);
+	return (uint64_t)(device >> 5) << 43 | (uint64_t)pid << 10 | (position & 31) << 5 | (device & 31);
 }
 
 #endif

@@ -21,20 +21,20 @@
 static const char *const transports[] = { "RDMA", "HCCS", "PCIE", "SDMA", "SIO" };
 static const char *const types[] = { "p2p", "collective" };
 
-struct bucket { /* packets of one size */
+struct json_bucket { /* packets of one size */
 	double size, count, time;
 };
 
-struct traffic { /* of a transport, over all collectives of a step and type */
+struct json_traffic { /* of a transport, over all collectives of a step and type */
 	double size, time;
 	bool any;
-	struct nps_vec buckets; /* struct bucket in order of appearance */
+	struct nps_vec buckets; /* struct json_bucket in order of appearance */
 	struct nps_map bucket_of; /* bits of the size -> bucket */
 };
 
-struct sums {
+struct json_sums {
 	double elapse, transit, wait, synchronization, idle;
-	struct traffic traffic[NPS_ARRAY_SIZE(transports)];
+	struct json_traffic traffic[NPS_ARRAY_SIZE(transports)];
 };
 
 struct exporter {
@@ -43,14 +43,14 @@ struct exporter {
 	struct nps_map step_of; /* text -> row of steps */
 	struct nps_csv_groups time, bandwidth, matrix;
 	size_t at_time, at_bandwidth, at_matrix; /* what is written next */
-	struct sums sums;
+	struct json_sums sums;
 	struct nps_writer w;
 	struct nps_pace pace;
 };
 
 /* --- order of rows -------------------------------------------------------------------------------- */
 
-static int see_step(struct exporter *e, uint32_t text)
+static int note_step(struct exporter *e, uint32_t text)
 {
 	uint32_t *step;
 
@@ -82,11 +82,11 @@ static uint64_t matrix_key(const void *ctx, size_t row)
 	return step_and_type(e, e->m->comm_matrix.step[row], e->m->comm_matrix.type[row]);
 }
 
-static bool owns(const struct exporter *e, size_t place, size_t bandwidth)
+static bool owns(const struct exporter *e, size_t index, size_t bandwidth)
 {
 	const struct nps_comm_time_table *t = &e->m->comm_time;
 	const struct nps_comm_bandwidth_table *b = &e->m->comm_bandwidth;
-	uint32_t row = nps_csv__grouped(&e->time, place);
+	uint32_t row = nps_csv__grouped(&e->time, index);
 
 	return t->op[row] == b->op[bandwidth] && t->group[row] == b->group[bandwidth] &&
 	       t->step[row] == b->step[bandwidth] && t->type[row] == b->type[bandwidth];
@@ -121,10 +121,10 @@ static int sort_collectives(struct exporter *e, struct nps_ext_sort *sort)
 	const struct nps_comm_bandwidth_table *b = &e->m->comm_bandwidth;
 	int err = 0;
 
-	for (size_t place = 0; !err && place < t->t.len; place++, nps_pace__step(&e->pace)) {
-		uint32_t row = nps_csv__grouped(&e->time, place);
+	for (size_t index = 0; !err && index < t->t.len; index++, nps_pace__step(&e->pace)) {
+		uint32_t row = nps_csv__grouped(&e->time, index);
 
-		err = add_keyed(sort, identity(t->op[row], t->group[row], t->step[row], t->type[row]), place,
+		err = add_keyed(sort, identity(t->op[row], t->group[row], t->step[row], t->type[row]), index,
 				false);
 	}
 	for (size_t row = 0; !err && row < b->t.len; row++, nps_pace__step(&e->pace))
@@ -142,7 +142,7 @@ static bool same_key(struct nps_sort_key a, struct nps_sort_key b)
  * Bandwidth rows go where their collective's first time row is; those of none are left out. Adds keys of
  * index in `time` and row.
  */
-static int place_bandwidths(struct nps_ext_sort *collectives, struct nps_ext_sort *placed)
+static int index_bandwidths(struct nps_ext_sort *collectives, struct nps_ext_sort *indexed)
 {
 	struct keyed owner = { .row = NPS_NONE };
 	const struct keyed *next;
@@ -155,25 +155,25 @@ static int place_bandwidths(struct nps_ext_sort *collectives, struct nps_ext_sor
 			owner = *next;
 		if (!next->bandwidth || !known)
 			continue;
-		to = nps_ext_sort__add(placed);
+		to = nps_ext_sort__add(indexed);
 		if (!to)
-			return placed->err;
+			return indexed->err;
 		*to = (struct nps_sort_key){ owner.row, next->row };
 	}
-	return collectives->err ? collectives->err : nps_ext_sort__finish(placed);
+	return collectives->err ? collectives->err : nps_ext_sort__finish(indexed);
 }
 
 /* Whether each bandwidth row belongs to the time row of the one before or to a later one. */
 static bool bandwidths_in_order(struct exporter *e)
 {
-	size_t place = 0;
+	size_t index = 0;
 
 	for (size_t row = 0; row < e->m->comm_bandwidth.t.len; row++, nps_pace__step(&e->pace)) {
-		while (place < e->time.len && !owns(e, place, row)) {
-			place++;
+		while (index < e->time.len && !owns(e, index, row)) {
+			index++;
 			nps_pace__step(&e->pace);
 		}
-		if (place == e->time.len)
+		if (index == e->time.len)
 			return false;
 	}
 	return true;
@@ -181,7 +181,7 @@ static bool bandwidths_in_order(struct exporter *e)
 
 static int order_bandwidths(struct exporter *e)
 {
-	struct nps_ext_sort collectives, placed;
+	struct nps_ext_sort collectives, indexed;
 	const struct nps_sort_key *next;
 	int err;
 
@@ -190,14 +190,14 @@ static int order_bandwidths(struct exporter *e)
 	if (bandwidths_in_order(e))
 		return 0;
 	nps_ext_sort__init(&collectives, e->m->tmpfd, sizeof(struct keyed));
-	nps_ext_sort__init(&placed, e->m->tmpfd, sizeof(*next));
+	nps_ext_sort__init(&indexed, e->m->tmpfd, sizeof(*next));
 	err = sort_collectives(e, &collectives);
-	err = err ? err : place_bandwidths(&collectives, &placed);
+	err = err ? err : index_bandwidths(&collectives, &indexed);
 	nps_ext_sort__free(&collectives);
-	while (!err && (next = nps_ext_sort__next(&placed)))
+	while (!err && (next = nps_ext_sort__next(&indexed)))
 		err = nps_csv__push_row(&e->bandwidth, next->low);
-	err = err ? err : placed.err;
-	nps_ext_sort__free(&placed);
+	err = err ? err : indexed.err;
+	nps_ext_sort__free(&indexed);
 	e->bandwidth.len = e->bandwidth.order.len;
 	return err;
 }
@@ -208,9 +208,9 @@ static int order(struct exporter *e)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->comm_time.t.len; i++)
-		err = see_step(e, m->comm_time.step[i]);
+		err = note_step(e, m->comm_time.step[i]);
 	for (size_t i = 0; !err && i < m->comm_matrix.t.len; i++)
-		err = see_step(e, m->comm_matrix.step[i]);
+		err = note_step(e, m->comm_matrix.step[i]);
 	if (err)
 		return err;
 	err = nps_csv__group(&e->time, m, m->comm_time.t.len, time_key, e);
@@ -241,7 +241,7 @@ static void put_sum(struct nps_writer *w, bool any, double value)
 		nps_writer__lit(w, "0");
 }
 
-static void field(struct nps_writer *w, const char *name, double value)
+static void put_field(struct nps_writer *w, const char *name, double value)
 {
 	nps_writer__lit(w, name);
 	put_float(w, value);
@@ -253,7 +253,7 @@ static void put_ratio(struct nps_writer *w, const char *name, double part, doubl
 	put_sum(w, part + transit != 0, nps_round4(part / (part + transit)));
 }
 
-static void put_text(struct nps_writer *w, const char *text)
+static void put_json_text(struct nps_writer *w, const char *text)
 {
 	nps_writer__json_part(w, text, strlen(text));
 }
@@ -261,18 +261,18 @@ static void put_text(struct nps_writer *w, const char *text)
 static void put_key(struct exporter *e, uint32_t op, uint32_t group)
 {
 	nps_writer__lit(&e->w, "\"");
-	put_text(&e->w, nps_model__text(e->m, op));
+	put_json_text(&e->w, nps_model__text(e->m, op));
 	nps_writer__lit(&e->w, "@");
-	put_text(&e->w, nps_model__text(e->m, group));
+	put_json_text(&e->w, nps_model__text(e->m, group));
 	nps_writer__lit(&e->w, "\": ");
 }
 
 static void put_times(struct nps_writer *w, double transit, double wait, double synchronization, double idle)
 {
-	field(w, ", \"Transit Time(ms)\": ", transit);
-	field(w, ", \"Wait Time(ms)\": ", wait);
-	field(w, ", \"Synchronization Time(ms)\": ", synchronization);
-	field(w, ", \"Idle Time(ms)\": ", idle);
+	put_field(w, ", \"Transit Time(ms)\": ", transit);
+	put_field(w, ", \"Wait Time(ms)\": ", wait);
+	put_field(w, ", \"Synchronization Time(ms)\": ", synchronization);
+	put_field(w, ", \"Idle Time(ms)\": ", idle);
 	put_ratio(w, ", \"Wait Time Ratio\": ", wait, transit);
 	put_ratio(w, ", \"Synchronization Time Ratio\": ", synchronization, transit);
 }
@@ -312,9 +312,9 @@ static void put_steps(struct exporter *e, void (*body)(struct exporter *e, uint6
 
 /* --- communication.json --------------------------------------------------------------------------- */
 
-static int add_bucket(struct traffic *t, double size, double count, double time)
+static int add_bucket(struct json_traffic *t, double size, double count, double time)
 {
-	struct bucket *bucket;
+	struct json_bucket *bucket;
 	uint64_t bits;
 	uint32_t at;
 
@@ -326,7 +326,7 @@ static int add_bucket(struct traffic *t, double size, double count, double time)
 			return -ENOMEM;
 		bucket->size = size;
 	} else {
-		bucket = &NPS_AT(&t->buckets, struct bucket, at);
+		bucket = &NPS_AT(&t->buckets, struct json_bucket, at);
 	}
 	bucket->count += count;
 	bucket->time += time;
@@ -335,11 +335,11 @@ static int add_bucket(struct traffic *t, double size, double count, double time)
 
 static void reset_sums(struct exporter *e)
 {
-	struct sums *s = &e->sums;
+	struct json_sums *s = &e->sums;
 
 	s->elapse = s->transit = s->wait = s->synchronization = s->idle = 0;
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++) {
-		struct traffic *t = &s->traffic[i];
+		struct json_traffic *t = &s->traffic[i];
 
 		t->size = t->time = 0;
 		t->any = false;
@@ -355,7 +355,7 @@ static void reset_sums(struct exporter *e)
 static void put_transport(struct exporter *e, size_t transport, size_t from, size_t to)
 {
 	const struct nps_comm_bandwidth_table *b = &e->m->comm_bandwidth;
-	struct traffic *sum = &e->sums.traffic[transport];
+	struct json_traffic *sum = &e->sums.traffic[transport];
 	struct nps_writer *w = &e->w;
 	uint32_t first = NPS_NONE;
 	bool packets = false;
@@ -375,8 +375,8 @@ static void put_transport(struct exporter *e, size_t transport, size_t from, siz
 	sum->any = true;
 	sum->size += b->size[first];
 	sum->time += b->time[first];
-	field(w, "{\"Transit Size(MB)\": ", b->size[first]);
-	field(w, ", \"Transit Time(ms)\": ", b->time[first]);
+	put_field(w, "{\"Transit Size(MB)\": ", b->size[first]);
+	put_field(w, ", \"Transit Time(ms)\": ", b->time[first]);
 	nps_writer__lit(w, ", \"Bandwidth(GB/s)\": ");
 	put_sum(w, b->time[first] != 0, b->bandwidth[first]);
 	nps_writer__lit(w, ", \"Large Packet Ratio\": ");
@@ -401,8 +401,8 @@ static void put_op(struct exporter *e, uint32_t row, size_t from, size_t to)
 	struct nps_writer *w = &e->w;
 
 	put_key(e, t->op[row], t->group[row]);
-	field(w, "{\"Communication Time Info\": {\"Start Timestamp(us)\": ", t->start[row]);
-	field(w, ", \"Elapse Time(ms)\": ", t->elapse[row]);
+	put_field(w, "{\"Communication Time Info\": {\"Start Timestamp(us)\": ", t->start[row]);
+	put_field(w, ", \"Elapse Time(ms)\": ", t->elapse[row]);
 	put_times(w, t->transit[row], t->wait[row], t->synchronization[row], t->idle[row]);
 	nps_writer__lit(w, "}, \"Communication Bandwidth Info\": {");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++) {
@@ -421,14 +421,14 @@ static void put_op(struct exporter *e, uint32_t row, size_t from, size_t to)
 
 static void put_total(struct exporter *e)
 {
-	const struct sums *s = &e->sums;
+	const struct json_sums *s = &e->sums;
 	struct nps_writer *w = &e->w;
 
-	field(w, "\"Total Op Info\": {\"Communication Time Info\": {\"Elapse Time(ms)\": ", s->elapse);
+	put_field(w, "\"Total Op Info\": {\"Communication Time Info\": {\"Elapse Time(ms)\": ", s->elapse);
 	put_times(w, s->transit, s->wait, s->synchronization, s->idle);
 	nps_writer__lit(w, "}, \"Communication Bandwidth Info\": {");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++) {
-		const struct traffic *t = &s->traffic[i];
+		const struct json_traffic *t = &s->traffic[i];
 
 		nps_writer__lit(w, i ? ", \"" : "\"");
 		nps_writer__lit(w, transports[i]);
@@ -438,7 +438,7 @@ static void put_total(struct exporter *e)
 		put_sum(w, t->any, t->size);
 		nps_writer__lit(w, ", \"Size Distribution\": {");
 		for (size_t k = 0; k < t->buckets.len; k++) {
-			const struct bucket *bucket = &NPS_AT(&t->buckets, struct bucket, k);
+			const struct json_bucket *bucket = &NPS_AT(&t->buckets, struct json_bucket, k);
 
 			put_bucket(w, !k, bucket->size, bucket->count, bucket->time);
 		}
@@ -479,13 +479,13 @@ static void put_link(struct exporter *e, uint32_t row)
 	const char *name = nps_model__text(e->m, x->name[row]);
 
 	nps_writer__lit(w, "\"");
-	put_text(w, nps_model__text(e->m, x->src[row]));
+	put_json_text(w, nps_model__text(e->m, x->src[row]));
 	nps_writer__lit(w, "-");
-	put_text(w, nps_model__text(e->m, x->dst[row]));
+	put_json_text(w, nps_model__text(e->m, x->dst[row]));
 	nps_writer__lit(w, "\": {\"Transport Type\": ");
 	nps_writer__json(w, nps_model__text(e->m, x->transport[row]));
-	field(w, ", \"Transit Size(MB)\": ", x->size[row]);
-	field(w, ", \"Transit Time(ms)\": ", x->time[row]);
+	put_field(w, ", \"Transit Size(MB)\": ", x->size[row]);
+	put_field(w, ", \"Transit Time(ms)\": ", x->time[row]);
 	nps_writer__lit(w, ", \"Bandwidth(GB/s)\": ");
 	put_sum(w, x->time[row] != 0, x->bandwidth[row]);
 	if (*name) {
@@ -544,7 +544,7 @@ int nps_export__communication(const struct nps_export *ex, int dirfd)
 	e->m = e->pace.model = m;
 	nps_vec__init(&e->steps, m->tmpfd, sizeof(uint32_t));
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(transports); i++)
-		nps_vec__init(&e->sums.traffic[i].buckets, m->tmpfd, sizeof(struct bucket));
+		nps_vec__init(&e->sums.traffic[i].buckets, m->tmpfd, sizeof(struct json_bucket));
 	err = order(e);
 	err = err ? err : put_file(e, dirfd, "communication.json", put_ops);
 	if (err)

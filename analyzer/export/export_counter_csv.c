@@ -23,7 +23,7 @@ struct statistic {
 	uint64_t count;
 };
 
-struct group {
+struct counter_group {
 	struct nps_group of; /* key: device, sub: id */
 	struct statistic statistics[]; /* of each counter with a title */
 };
@@ -42,23 +42,23 @@ struct counter_file {
 	uint8_t shown[COUNTERS]; /* counters with a title */
 	size_t nshown;
 	struct nps_csv_column columns[COUNTERS]; /* of these, in a table that has a column for each */
-	struct nps_group_by groups; /* struct group */
+	struct nps_group_by groups; /* struct counter_group */
 	struct nps_pace pace;
 	struct nps_csv_rows *rows;
 	struct counter_row row; /* that is written next */
 };
 
-static size_t rows_of(const struct counter_file *w)
+static size_t counter_rows(const struct counter_file *w)
 {
 	return nps_counter_table__of(w->x.m, w->table)->len;
 }
 
-static uint32_t device_of(const struct counter_file *w, size_t row)
+static uint32_t counter_device(const struct counter_file *w, size_t row)
 {
 	return nps_counter_table__device(w->x.m, w->table, row);
 }
 
-static double value_of(const struct counter_file *w, size_t counter, double per, size_t row)
+static double counter_value(const struct counter_file *w, size_t counter, double per, size_t row)
 {
 	double value = nps_counter__value(&w->x, w->table, counter, row);
 
@@ -67,7 +67,7 @@ static double value_of(const struct counter_file *w, size_t counter, double per,
 
 /* --- groups of samples --------------------------------------------------------------------------------- */
 
-static void add_value(struct statistic *s, double least, double most, double mean)
+static void statistic_add_value(struct statistic *s, double least, double most, double mean)
 {
 	if (!isfinite(least) || !isfinite(most) || !isfinite(mean))
 		return;
@@ -99,21 +99,22 @@ static uint32_t id_of(const struct counter_file *w, size_t row)
 
 static int group_samples(struct counter_file *w)
 {
-	for (size_t row = 0; row < rows_of(w); row++) {
-		struct group *group = nps_group_by__get(&w->groups, device_of(w, row), id_of(w, row));
+	for (size_t row = 0; row < counter_rows(w); row++) {
+		struct counter_group *group =
+			nps_group_by__get(&w->groups, counter_device(w, row), id_of(w, row));
 
 		nps_pace__step(&w->pace);
 		if (!group)
 			return -errno;
 		for (size_t k = 0; k < w->nshown; k++) {
 			size_t i = w->shown[k];
-			double per = w->table->counters[i].csv_per, value = value_of(w, i, per, row);
+			double per = w->table->counters[i].csv_per, value = counter_value(w, i, per, row);
 
 			if (w->table->counters[i].range)
-				add_value(&group->statistics[k], value_of(w, i - 2, per, row),
-					  value_of(w, i - 1, per, row), value);
+				statistic_add_value(&group->statistics[k], counter_value(w, i - 2, per, row),
+						    counter_value(w, i - 1, per, row), value);
 			else
-				add_value(&group->statistics[k], value, value, value);
+				statistic_add_value(&group->statistics[k], value, value, value);
 		}
 	}
 	nps_group_by__sort(&w->groups, nps_group__by_key);
@@ -131,7 +132,7 @@ static void put_statistics(struct counter_file *w)
 	bool ranges = w->table->csv == NPS_COUNTER_RANGES;
 
 	for (size_t i = 0; i < nps_group_by__len(&w->groups); i++) {
-		const struct group *group = nps_group_by__at(&w->groups, i);
+		const struct counter_group *group = nps_group_by__at(&w->groups, i);
 
 		for (size_t k = 0; k < w->nshown; k++) {
 			const struct statistic *s = &group->statistics[k];
@@ -163,11 +164,11 @@ static void put_means(struct counter_file *w, const struct nps_group *of, const 
 /* The sums of the groups from FIRST on that agree with it in device and mode. Returns the next one. */
 static size_t sum_groups(const struct counter_file *w, size_t first, struct statistic sums[COUNTERS])
 {
-	const struct group *begin = nps_group_by__at(&w->groups, first);
+	const struct counter_group *begin = nps_group_by__at(&w->groups, first);
 	size_t end = first;
 
 	for (; end < nps_group_by__len(&w->groups); end++) {
-		const struct group *group = nps_group_by__at(&w->groups, end);
+		const struct counter_group *group = nps_group_by__at(&w->groups, end);
 
 		if (group->of.key != begin->of.key || (group->of.sub & WRITE) != (begin->of.sub & WRITE))
 			break;
@@ -188,7 +189,7 @@ static void put_all_means(struct counter_file *w)
 
 		put_means(w, nps_group_by__at(&w->groups, i), sums, NPS_NONE);
 		for (; i < end; i++) {
-			const struct group *group = nps_group_by__at(&w->groups, i);
+			const struct counter_group *group = nps_group_by__at(&w->groups, i);
 
 			if (w->table->id != NPS_NO_COLUMN)
 				put_means(w, &group->of, group->statistics, group->of.sub & ~WRITE);
@@ -275,7 +276,7 @@ static int write_groups(const struct nps_export *ex, int dirfd, struct counter_f
 	int err;
 
 	nps_group_by__init(&w->groups, ex->model,
-			   sizeof(struct group) + w->nshown * sizeof(struct statistic));
+			   sizeof(struct counter_group) + w->nshown * sizeof(struct statistic));
 	err = group_samples(w);
 	if (err)
 		goto out;

@@ -48,7 +48,7 @@ out:
 }
 
 /* What the host has, NaN: not known. */
-static double memory(const struct nps_model *m)
+static double host_memory(const struct nps_model *m)
 {
 	return m->host.t.len && m->host.memory[0] > 0 ? m->host.memory[0] : NPS_NAN;
 }
@@ -105,12 +105,12 @@ static int write_usage(const struct nps_export *ex, int dirfd, const struct nps_
 				    &(struct nps_csv_input){ .sources[0].structs = usage, .len = 1 });
 }
 
-struct cpus {
+struct host_cpus {
 	struct nps_map of; /* text -> 1: was busy, 0: was seen */
 	size_t seen, busy;
 };
 
-static int count_cpus(const struct nps_model *m, struct cpus *cpus)
+static int model_count_cpus(const struct nps_model *m, struct host_cpus *cpus)
 {
 	const struct nps_cpu_usage_table *t = &m->cpu_usage;
 	struct nps_pace pace = { .model = m };
@@ -131,17 +131,17 @@ static int count_cpus(const struct nps_model *m, struct cpus *cpus)
 	return err;
 }
 
-static int host_cpu(const struct nps_export *ex, int dirfd)
+static int write_host_cpu(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table table = { "host_cpu_usage",
 						    .columns = NPS_CSV_COLUMNS(cpu_columns) };
 	const struct nps_model *m = ex->model;
-	struct cpus cpus = { 0 };
+	struct host_cpus cpus = { 0 };
 	int err;
 
 	if (!m->cpu_usage.t.len)
 		return 0;
-	err = count_cpus(m, &cpus);
+	err = model_count_cpus(m, &cpus);
 	nps_map__free(&cpus.of);
 	if (err)
 		return err;
@@ -157,7 +157,7 @@ static int host_mem(const struct nps_export *ex, int dirfd)
 						    .columns = NPS_CSV_COLUMNS(mem_columns) };
 	const struct nps_model *m = ex->model;
 	struct usage usage = { 0 };
-	double total = memory(m);
+	double total = host_memory(m);
 	int err;
 
 	if (!m->host_mem.t.len)
@@ -172,7 +172,7 @@ static int host_mem(const struct nps_export *ex, int dirfd)
 	return write_usage(ex, dirfd, &table, &usage);
 }
 
-static int host_disk(const struct nps_export *ex, int dirfd)
+static int write_host_disk(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table table = { "host_disk_usage",
 						    .columns = NPS_CSV_COLUMNS(disk_columns) };
@@ -189,7 +189,7 @@ static int host_disk(const struct nps_export *ex, int dirfd)
 	return err ? err : write_usage(ex, dirfd, &table, &usage);
 }
 
-static int host_network(const struct nps_export *ex, int dirfd)
+static int write_host_network(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table table = { "host_network_usage",
 						    .columns = NPS_CSV_COLUMNS(network_columns) };
@@ -205,8 +205,8 @@ static int host_network(const struct nps_export *ex, int dirfd)
 
 int nps_counter__host(const struct nps_export *ex, int dirfd)
 {
-	static nps_csv_write_fn *const tables[] = { host_cpu, host_mem, host_disk, host_network,
-						    nps_counter__os };
+	static nps_csv_write_fn *const tables[] = { write_host_cpu, host_mem, write_host_disk,
+						    write_host_network, nps_counter__os };
 
 	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

@@ -8,27 +8,27 @@
 
 /* --- calls by thread and name: those with a row, and those that were summed up --- */
 
-struct call {
+struct os_call {
 	struct nps_group sum; /* key: gtid */
 	uint32_t name;
 	double share, mean; /* cells: fraction of the time of all, us */
 };
 
-struct calls {
-	struct nps_group_by list; /* struct call */
+struct os_calls {
+	struct nps_group_by list; /* struct os_call */
 	uint64_t total;
 };
 
-static struct call *call_of(struct calls *calls, uint64_t gtid, uint32_t name)
+static struct os_call *os_call_find(struct os_calls *calls, uint64_t gtid, uint32_t name)
 {
-	struct call *call = nps_group_by__get(&calls->list, gtid, name);
+	struct os_call *call = nps_group_by__get(&calls->list, gtid, name);
 
 	if (call)
 		call->name = name;
 	return call;
 }
 
-static int count_calls(const struct nps_model *m, struct calls *calls)
+static int count_calls(const struct nps_model *m, struct os_calls *calls)
 {
 	const struct nps_osrt_sum_table *sums = &m->osrt_sum;
 	const struct nps_osrt_table *t = &m->osrt;
@@ -36,7 +36,7 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 
 	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
 		uint64_t ns = nps_span(t->start[i], t->end[i]);
-		struct call *call = call_of(calls, t->gtid[i], t->name[i]);
+		struct os_call *call = os_call_find(calls, t->gtid[i], t->name[i]);
 
 		if (!call)
 			return -errno;
@@ -44,11 +44,11 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 		calls->total = nps_add_sat(calls->total, ns);
 	}
 	for (size_t i = 0; i < sums->t.len; i++, nps_pace__step(&pace)) {
-		struct call *call;
+		struct os_call *call;
 
 		if (!sums->count[i])
 			continue;
-		call = call_of(calls, sums->gtid[i], sums->name[i]);
+		call = os_call_find(calls, sums->gtid[i], sums->name[i]);
 		if (!call)
 			return -errno;
 		nps_group__add_sum(&call->sum, sums->count[i], sums->total[i], sums->shortest[i],
@@ -58,7 +58,7 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 	return 0;
 }
 
-#define CALL(title, format, member, ...) NPS_CSV_FIELD(title, format, struct call, member, ##__VA_ARGS__)
+#define CALL(title, format, member, ...) NPS_CSV_FIELD(title, format, struct os_call, member, ##__VA_ARGS__)
 
 static const struct nps_csv_column call_columns[] = {
 	NPS_CSV_HOST_ID,
@@ -77,15 +77,15 @@ static int os_runtime(const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table table = { "os_runtime_statistic",
 						    .columns = NPS_CSV_COLUMNS(call_columns) };
-	struct calls calls = { 0 };
+	struct os_calls calls = { 0 };
 	int err;
 
-	nps_group_by__init(&calls.list, ex->model, sizeof(struct call));
+	nps_group_by__init(&calls.list, ex->model, sizeof(struct os_call));
 	err = count_calls(ex->model, &calls);
 	if (err)
 		goto out;
 	for (size_t i = 0; i < nps_group_by__len(&calls.list); i++) {
-		struct call *call = nps_group_by__at(&calls.list, i);
+		struct os_call *call = nps_group_by__at(&calls.list, i);
 
 		call->share = calls.total ? (double)call->sum.total / calls.total : 0;
 		call->mean = call->sum.total / 1000.0 / call->sum.count;
@@ -156,9 +156,9 @@ static const struct nps_csv_column thread_columns[] = {
 	THREAD("Socket Sent(B)", NUMBER, sent),
 };
 
-static int threads(const struct nps_export *ex, int dirfd)
+static int write_threads(const struct nps_export *ex, int dirfd)
 {
-	static const struct nps_csv_table table = { "npuscope_threads", .asked = NPS_ASKED_OS,
+	static const struct nps_csv_table table = { "npuscope_threads", .requested = NPS_REQUESTED_OS,
 						    NPS_CSV_OF(os_thread, thread_columns) };
 	struct thread_row row = { .t = &ex->model->os_thread };
 
@@ -188,7 +188,7 @@ static const struct nps_csv_column lock_columns[] = {
 
 static int locks(const struct nps_export *ex, int dirfd)
 {
-	static const struct nps_csv_table table = { "npuscope_locks", .asked = NPS_ASKED_OS,
+	static const struct nps_csv_table table = { "npuscope_locks", .requested = NPS_REQUESTED_OS,
 						    NPS_CSV_OF(os_lock, lock_columns) };
 
 	return nps_csv_table__write(ex, dirfd, &table, NULL);
@@ -196,7 +196,7 @@ static int locks(const struct nps_export *ex, int dirfd)
 
 int nps_counter__os(const struct nps_export *ex, int dirfd)
 {
-	static nps_csv_write_fn *const tables[] = { os_runtime, threads, locks };
+	static nps_csv_write_fn *const tables[] = { os_runtime, write_threads, locks };
 
 	return nps_csv__write_each(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

@@ -17,8 +17,8 @@ static const struct nps_db_column *find_column(const struct nps_db_table *table,
 }
 
 /* Ordinal of COLUMN among those of the generation, from 1. */
-static int place(const struct nps_db_table *table, unsigned int generation,
-		 const struct nps_db_column *column)
+static int column_ordinal(const struct nps_db_table *table, unsigned int generation,
+			  const struct nps_db_column *column)
 {
 	uint8_t columns[NPS_DB_MAX_COLUMNS];
 	int n = nps_db_table__columns(table, generation, columns), i = 0;
@@ -46,7 +46,7 @@ static void insert_sorted(struct nps_db_fill *fill, const struct nps_db_table *t
 	size_t len = nps_db_table__of(fill->model, table)->len, written;
 	uint8_t columns[NPS_DB_MAX_COLUMNS];
 	int n = nps_db_table__columns(table, fill->generation, columns);
-	int at = place(table, fill->generation, key), used;
+	int at = column_ordinal(table, fill->generation, key), used;
 	char sql[1024];
 
 	snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO %s SELECT * FROM v_%s ORDER BY c%d", table->name,

@@ -15,7 +15,7 @@
  */
 struct nps_db_ids {
 	const struct nps_model *model;
-	struct nps_vec given[NPS_DB_RANGES]; /* uint32_t a text: its id + 1, 0: none yet */
+	struct nps_vec assigned[NPS_DB_RANGES]; /* uint32_t a text: its id + 1, 0: none yet */
 	struct nps_vec order[NPS_DB_RANGES]; /* uint32_t: texts by id */
 	uint32_t next[NPS_DB_RANGES + 1]; /* id of the next new text; last: of one whose range is full */
 	struct nps_map above; /* imported ids above the ranges */

@@ -32,7 +32,8 @@ static void numbers(struct nps_db_writer *db, sqlite3_stmt *insert, int64_t firs
 	nps_db_writer__step(db, insert);
 }
 
-static void texts(struct nps_db_writer *db, sqlite3_stmt *insert, const char *first, const char *second)
+static void insert_texts(struct nps_db_writer *db, sqlite3_stmt *insert, const char *first,
+			 const char *second)
 {
 	if (db->err)
 		return;
@@ -41,7 +42,7 @@ static void texts(struct nps_db_writer *db, sqlite3_stmt *insert, const char *fi
 	nps_db_writer__step(db, insert);
 }
 
-static void devices(struct nps_db_fill *fill)
+static void insert_devices(struct nps_db_fill *fill)
 {
 	const struct nps_model *model = fill->model;
 	sqlite3_stmt *npu = nps_db_writer__prepare(&fill->db, "INSERT INTO NPU_INFO VALUES(?,?)");
@@ -76,8 +77,8 @@ static void host_and_time(struct nps_db_fill *fill)
 	sqlite3_stmt *time = nps_db_writer__prepare(&fill->db, "INSERT INTO SESSION_TIME_INFO VALUES(?,?)");
 
 	if (model->host_uid != NPS_NONE || model->host_name != NPS_NONE)
-		texts(&fill->db, host, nps_model__text(model, model->host_uid),
-		      nps_model__text(model, model->host_name));
+		insert_texts(&fill->db, host, nps_model__text(model, model->host_uid),
+			     nps_model__text(model, model->host_name));
 	numbers(&fill->db, time, NPS_MIN(model->start, model->end), model->end);
 	sqlite3_finalize(host);
 	sqlite3_finalize(time);
@@ -92,10 +93,10 @@ static void schema_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
 {
 	bool old = fill->generation == NPS_DB_A;
 
-	texts(&fill->db, insert, "SCHEMA_VERSION_MICRO", "0");
-	texts(&fill->db, insert, "SCHEMA_VERSION_MINOR", old ? "0" : "2");
-	texts(&fill->db, insert, "SCHEMA_VERSION_MAJOR", "1");
-	texts(&fill->db, insert, "SCHEMA_VERSION", old ? "1.0.0" : "1.2.0");
+	insert_texts(&fill->db, insert, "SCHEMA_VERSION_MICRO", "0");
+	insert_texts(&fill->db, insert, "SCHEMA_VERSION_MINOR", old ? "0" : "2");
+	insert_texts(&fill->db, insert, "SCHEMA_VERSION_MAJOR", "1");
+	insert_texts(&fill->db, insert, "SCHEMA_VERSION", old ? "1.0.0" : "1.2.0");
 }
 
 static void metadata_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
@@ -107,7 +108,7 @@ static void metadata_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
 		char *value = item->string ? cJSON_PrintUnformatted(item) : NULL;
 
 		if (value)
-			texts(&fill->db, insert, item->string, value);
+			insert_texts(&fill->db, insert, item->string, value);
 		else if (item->string && !fill->db.err)
 			fill->db.err = -ENOMEM;
 		cJSON_free(value);
@@ -134,11 +135,11 @@ static void unknown_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
 	if (at == 1)
 		return;
 	snprintf(value + at, sizeof(value) - at, "]");
-	texts(&fill->db, insert, NPS_DB_UNKNOWN_IS_0, value);
+	insert_texts(&fill->db, insert, NPS_DB_UNKNOWN_IS_0, value);
 }
 
 /* An imported database's rows as they were, but for the version of another generation. */
-static void meta_data(struct nps_db_fill *fill)
+static void insert_meta_data(struct nps_db_fill *fill)
 {
 	const struct nps_model *model = fill->model;
 	sqlite3_stmt *insert = nps_db_writer__prepare(&fill->db, "INSERT INTO META_DATA VALUES(?,?)");
@@ -150,7 +151,7 @@ static void meta_data(struct nps_db_fill *fill)
 		const char *name = nps_model__text(model, model->meta.name[i]);
 
 		if (same || !is_schema_row(name))
-			texts(&fill->db, insert, name, nps_model__text(model, model->meta.value[i]));
+			insert_texts(&fill->db, insert, name, nps_model__text(model, model->meta.value[i]));
 	}
 	if (!model->meta.t.len)
 		metadata_rows(fill, insert);
@@ -162,8 +163,8 @@ void nps_db_fill__identity(struct nps_db_fill *fill)
 {
 	nps_db_writer__exec(&fill->db, CREATE);
 	host_and_time(fill);
-	devices(fill);
-	meta_data(fill);
+	insert_devices(fill);
+	insert_meta_data(fill);
 }
 
 static void enum_rows(struct nps_db_fill *fill, const struct nps_db_enum *e)

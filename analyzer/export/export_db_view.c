@@ -40,7 +40,7 @@ struct vtab {
 	const struct nps_db_view *view;
 };
 
-struct cursor {
+struct view_cursor {
 	sqlite3_vtab_cursor base;
 	struct nps_db_fill *fill;
 	const struct nps_model *model;
@@ -55,8 +55,8 @@ struct cursor {
 	} columns[NPS_DB_MAX_COLUMNS];
 };
 
-static enum op op_of(const struct nps_model *model, const struct nps_db_table *spec,
-		     const struct nps_db_column *column)
+static enum op column_op(const struct nps_model *model, const struct nps_db_table *spec,
+			 const struct nps_db_column *column)
 {
 	switch ((enum nps_db_value)column->value) {
 	case NPS_DB_TIME_TEXT:
@@ -91,12 +91,12 @@ static enum op op_of(const struct nps_model *model, const struct nps_db_table *s
 	return (enum op)nps_db_column__kind(model, spec, column);
 }
 
-static struct column column_of(const struct nps_model *model, const struct nps_db_table *spec,
-			       const struct nps_db_column *column)
+static struct column column_bind(const struct nps_model *model, const struct nps_db_table *spec,
+				 const struct nps_db_column *column)
 {
 	const struct nps_table *table = column->value == NPS_DB_BOUND ? &model->bounds.t
 								      : nps_db_table__of(model, spec);
-	struct column c = { .op = op_of(model, spec, column) };
+	struct column c = { .op = column_op(model, spec, column) };
 	uint8_t cell = nps_db_column__cell(spec, column);
 
 	/* A column without a cell of its own does not read the one of this pointer. */
@@ -147,7 +147,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **cursor)
 	const struct nps_db_view *view = ((struct vtab *)base)->view;
 	struct nps_db_fill *fill = view->fill;
 	const struct nps_table *table = nps_db_table__of(fill->model, view->table);
-	struct cursor *new = calloc(1, sizeof(*new));
+	struct view_cursor *new = calloc(1, sizeof(*new));
 	uint8_t columns[NPS_DB_MAX_COLUMNS];
 	int n = nps_db_table__columns(view->table, fill->generation, columns);
 
@@ -160,7 +160,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **cursor)
 	new->pace.model = fill->model;
 	new->na = NPS_NONE;
 	for (int i = 0; i < n; i++)
-		new->columns[i] = column_of(fill->model, view->table, &view->table->columns[columns[i]]);
+		new->columns[i] = column_bind(fill->model, view->table, &view->table->columns[columns[i]]);
 	*cursor = &new->base;
 	return SQLITE_OK;
 }
@@ -173,16 +173,16 @@ static int close_cursor(sqlite3_vtab_cursor *cursor)
 
 static int filter(sqlite3_vtab_cursor *base, int index, const char *name, int argc, sqlite3_value **argv)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct view_cursor *cursor = (struct view_cursor *)base;
 
 	(void)index, (void)name, (void)argc, (void)argv;
 	cursor->row = cursor->bound = 0;
 	return SQLITE_OK;
 }
 
-static int next(sqlite3_vtab_cursor *base)
+static int cursor_next(sqlite3_vtab_cursor *base)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct view_cursor *cursor = (struct view_cursor *)base;
 
 	cursor->row++;
 	nps_pace__step(&cursor->pace);
@@ -191,14 +191,14 @@ static int next(sqlite3_vtab_cursor *base)
 
 static int eof(sqlite3_vtab_cursor *base)
 {
-	const struct cursor *cursor = (const struct cursor *)base;
+	const struct view_cursor *cursor = (const struct view_cursor *)base;
 
 	return cursor->row >= cursor->len;
 }
 
 static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *id)
 {
-	*id = ((struct cursor *)base)->row;
+	*id = ((struct view_cursor *)base)->row;
 	return SQLITE_OK;
 }
 
@@ -222,7 +222,7 @@ static void time_text(sqlite3_context *context, uint64_t ns)
 	sqlite3_result_text(context, digits + at, sizeof(digits) - at, SQLITE_TRANSIENT);
 }
 
-static void id_value(sqlite3_context *context, struct cursor *cursor, uint32_t text)
+static void id_value(sqlite3_context *context, struct view_cursor *cursor, uint32_t text)
 {
 	uint32_t id;
 
@@ -239,7 +239,7 @@ static void id_value(sqlite3_context *context, struct cursor *cursor, uint32_t t
 		sqlite3_result_int64(context, id);
 }
 
-static void known_id(sqlite3_context *context, struct cursor *cursor, uint32_t text, enum op op)
+static void known_id(sqlite3_context *context, struct view_cursor *cursor, uint32_t text, enum op op)
 {
 	uint32_t id;
 
@@ -256,7 +256,7 @@ static void known_id(sqlite3_context *context, struct cursor *cursor, uint32_t t
 	}
 }
 
-static void source(sqlite3_context *context, unsigned int value)
+static void put_source(sqlite3_context *context, unsigned int value)
 {
 	static const char *const names[] = { [NPS_TIME_IMPORTED] = "profiler",
 					     [NPS_TIME_DEVICE_LOG] = "device log",
@@ -267,7 +267,7 @@ static void source(sqlite3_context *context, unsigned int value)
 }
 
 /* Without a row in `bounds` the task's own time is exact. */
-static void bound(sqlite3_context *context, struct cursor *cursor, const struct column *column)
+static void put_bound(sqlite3_context *context, struct view_cursor *cursor, const struct column *column)
 {
 	const struct nps_bounds_table *bounds = &cursor->model->bounds;
 	const uint64_t *own = column->op == OP_START_BOUND ? cursor->model->task.start
@@ -281,7 +281,7 @@ static void bound(sqlite3_context *context, struct cursor *cursor, const struct 
 		u64_value(context, own[cursor->row]);
 }
 
-static void task_id(sqlite3_context *context, const struct cursor *cursor, uint32_t row)
+static void task_id(sqlite3_context *context, const struct view_cursor *cursor, uint32_t row)
 {
 	if (row < cursor->model->task.t.len)
 		sqlite3_result_int64(context, cursor->model->task.id[row]);
@@ -291,7 +291,7 @@ static void task_id(sqlite3_context *context, const struct cursor *cursor, uint3
 
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct view_cursor *cursor = (struct view_cursor *)base;
 	const struct column *c = &cursor->columns[i];
 	size_t row = cursor->row;
 	const uint32_t *u32 = c->cells;
@@ -359,11 +359,11 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i)
 		sqlite3_result_int64(context, row);
 		break;
 	case OP_SOURCE:
-		source(context, ((const uint8_t *)c->cells)[row]);
+		put_source(context, ((const uint8_t *)c->cells)[row]);
 		break;
 	case OP_START_BOUND:
 	case OP_END_BOUND:
-		bound(context, cursor, c);
+		put_bound(context, cursor, c);
 		break;
 	}
 	return SQLITE_OK;
@@ -376,7 +376,7 @@ static const sqlite3_module module = {
 	.xOpen = open_cursor,
 	.xClose = close_cursor,
 	.xFilter = filter,
-	.xNext = next,
+	.xNext = cursor_next,
 	.xEof = eof,
 	.xColumn = column,
 	.xRowid = rowid,
@@ -394,7 +394,7 @@ void nps_db_view__register(struct nps_db_view *view)
 }
 
 /* The values that keys and indexes are made of. */
-static uint64_t key_at(const struct nps_model *model, const struct column *c, size_t row)
+static uint64_t column_key(const struct nps_model *model, const struct column *c, size_t row)
 {
 	const uint32_t *u32 = c->cells;
 
@@ -415,12 +415,12 @@ bool nps_db_view__ascends(const struct nps_db_view *view, const struct nps_db_co
 {
 	const struct nps_model *model = view->fill->model;
 	const struct nps_table *table = nps_db_table__of(model, view->table);
-	struct column c = column_of(model, view->table, column);
+	struct column c = column_bind(model, view->table, column);
 	struct nps_pace pace = { .model = model };
 	uint64_t before = 0;
 
 	for (size_t row = 0; row < table->len; row++) {
-		uint64_t key = key_at(model, &c, row);
+		uint64_t key = column_key(model, &c, row);
 
 		if (row && (key < before || (strictly && key == before)))
 			return false;

@@ -26,12 +26,12 @@ static bool has_type(const struct nps_model *m, enum nps_mem_type type)
 	return false;
 }
 
-struct lane {
+struct viewer_lane {
 	struct nps_db_fill *fill;
 	sqlite3_stmt *insert;
 };
 
-static void memory_row(struct lane *lane, uint64_t time, uint32_t device, int64_t bytes)
+static void memory_row(struct viewer_lane *lane, uint64_t time, uint32_t device, int64_t bytes)
 {
 	if (bytes < 0 || time > INT64_MAX || lane->fill->db.err)
 		return;
@@ -41,7 +41,7 @@ static void memory_row(struct lane *lane, uint64_t time, uint32_t device, int64_
 	nps_db_writer__step(&lane->fill->db, lane->insert);
 }
 
-static void job_rows(struct lane *lane)
+static void job_rows(struct viewer_lane *lane)
 {
 	const struct nps_job_memory_table *t = &lane->fill->model->job_memory;
 
@@ -50,7 +50,7 @@ static void job_rows(struct lane *lane)
 			memory_row(lane, t->timestamp[i], t->device[i], t->allocated[i]);
 }
 
-static void process_rows(struct lane *lane)
+static void process_rows(struct viewer_lane *lane)
 {
 	const struct nps_model *m = lane->fill->model;
 
@@ -60,7 +60,7 @@ static void process_rows(struct lane *lane)
 				   m->npu_process.bytes[i]);
 }
 
-static void usage_rows(struct lane *lane)
+static void usage_rows(struct viewer_lane *lane)
 {
 	const struct nps_npu_usage_table *t = &lane->fill->model->npu_usage;
 
@@ -72,7 +72,7 @@ static void usage_rows(struct lane *lane)
 static const struct source {
 	enum nps_mem_type type;
 	size_t table;
-	void (*rows)(struct lane *lane);
+	void (*rows)(struct viewer_lane *lane);
 	bool always;
 } sources[] = {
 	{ NPS_MEM_JOB, offsetof(struct nps_model, job_memory), job_rows, true },
@@ -88,7 +88,7 @@ static bool wanted(const struct nps_model *m, const struct source *source)
 
 static void memory_lanes(struct nps_db_fill *fill)
 {
-	struct lane lane = { .fill = fill };
+	struct viewer_lane lane = { .fill = fill };
 	bool made = fill->model->npu_mem.t.len;
 	char sql[512];
 
@@ -117,7 +117,7 @@ static void memory_lanes(struct nps_db_fill *fill)
 
 /* --- names of processes --- */
 
-static void name_row(struct nps_db_fill *fill, sqlite3_stmt *insert, uint32_t pid, uint32_t name)
+static void insert_name(struct nps_db_fill *fill, sqlite3_stmt *insert, uint32_t pid, uint32_t name)
 {
 	if (!pid || name == NPS_NONE || fill->db.err)
 		return;
@@ -135,15 +135,15 @@ static void process_names(struct nps_db_fill *fill)
 		return;
 	nps_db_writer__exec(&fill->db, "CREATE TABLE NPUSCOPE_PROCESS (pid INTEGER PRIMARY KEY,name TEXT)");
 	insert = nps_db_writer__prepare(&fill->db, "INSERT OR IGNORE INTO NPUSCOPE_PROCESS VALUES(?,?)");
-	name_row(fill, insert, m->pid, m->process);
+	insert_name(fill, insert, m->pid, m->process);
 	/* Its first thread has the process's name; without that one, another thread's is better than none. */
 	for (size_t i = 0; i < m->os_thread.t.len; i++)
 		if ((uint32_t)m->os_thread.gtid[i] == m->os_thread.gtid[i] >> 32)
-			name_row(fill, insert, m->os_thread.gtid[i] >> 32, m->os_thread.name[i]);
+			insert_name(fill, insert, m->os_thread.gtid[i] >> 32, m->os_thread.name[i]);
 	for (size_t i = 0; i < m->os_thread.t.len; i++)
-		name_row(fill, insert, m->os_thread.gtid[i] >> 32, m->os_thread.name[i]);
+		insert_name(fill, insert, m->os_thread.gtid[i] >> 32, m->os_thread.name[i]);
 	for (size_t i = 0; i < m->host_process.t.len; i++)
-		name_row(fill, insert, m->host_process.pid[i], m->host_process.name[i]);
+		insert_name(fill, insert, m->host_process.pid[i], m->host_process.name[i]);
 	sqlite3_finalize(insert);
 }
 

@@ -39,14 +39,14 @@ void nps_trace__driver(struct nps_trace *t, const struct nps_item *item)
 
 /* --- driver_statistic.csv --- */
 
-struct sum {
+struct driver_call_sum {
 	uint32_t name;
 	uint64_t count, errors, total;
 	size_t first; /* of its keys */
 	uint64_t mean, least, most, p99; /* cells, ns */
 };
 
-#define SUM(title, format, member) NPS_CSV_FIELD(title, format, struct sum, member)
+#define SUM(title, format, member) NPS_CSV_FIELD(title, format, struct driver_call_sum, member)
 
 static const struct nps_csv_column sum_columns[] = {
 	SUM("Name", TEXT, name),       SUM("Count", NUMBER, count),
@@ -56,12 +56,12 @@ static const struct nps_csv_column sum_columns[] = {
 };
 
 /* The call's time that 99 % do not exceed: the smallest such one. */
-static uint64_t percentile(const struct nps_key *keys, const struct sum *s)
+static uint64_t percentile(const struct nps_key *keys, const struct driver_call_sum *s)
 {
 	return keys[s->first + (s->count * 99 + 99) / 100 - 1].key;
 }
 
-static void set_cells(const struct nps_key *keys, struct sum *s)
+static void set_cells(const struct nps_key *keys, struct driver_call_sum *s)
 {
 	s->mean = s->total / s->count;
 	s->least = keys[s->first].key;
@@ -69,9 +69,9 @@ static void set_cells(const struct nps_key *keys, struct sum *s)
 	s->p99 = percentile(keys, s);
 }
 
-static int by_total(const void *a, const void *b)
+static int driver_compare_total(const void *a, const void *b)
 {
-	const struct sum *x = a, *y = b;
+	const struct driver_call_sum *x = a, *y = b;
 
 	return x->total != y->total ? (x->total < y->total ? 1 : -1) : x->first < y->first ? -1 : 1;
 }
@@ -95,16 +95,16 @@ static int sort_calls(const struct nps_driver_table *d, struct nps_vec *keys)
 	return 0;
 }
 
-static int sum_up(const struct nps_driver_table *d, const struct nps_key *keys, struct nps_vec *sums)
+static int driver_sum(const struct nps_driver_table *d, const struct nps_key *keys, struct nps_vec *sums)
 {
-	struct sum *s = NULL;
+	struct driver_call_sum *s = NULL;
 
 	for (size_t i = 0; i < d->t.len; i++) {
 		if (!s || s->name != keys[i].group) {
 			s = nps_vec__push(sums);
 			if (!s)
 				return -errno;
-			*s = (struct sum){ .name = keys[i].group, .first = i };
+			*s = (struct driver_call_sum){ .name = keys[i].group, .first = i };
 		}
 		s->count++;
 		s->total += keys[i].key;
@@ -124,14 +124,14 @@ static int statistic(const struct nps_export *ex, int dirfd)
 	if (!d->t.len)
 		return 0;
 	nps_vec__init(&keys, ex->model->tmpfd, sizeof(struct nps_key));
-	nps_vec__init(&sums, ex->model->tmpfd, sizeof(struct sum));
+	nps_vec__init(&sums, ex->model->tmpfd, sizeof(struct driver_call_sum));
 	err = sort_calls(d, &keys);
-	err = err ? err : sum_up(d, keys.data, &sums);
+	err = err ? err : driver_sum(d, keys.data, &sums);
 	if (err)
 		goto out;
 	for (size_t i = 0; i < sums.len; i++)
-		set_cells(keys.data, &NPS_AT(&sums, struct sum, i));
-	qsort(sums.data, sums.len, sizeof(struct sum), by_total);
+		set_cells(keys.data, &NPS_AT(&sums, struct driver_call_sum, i));
+	qsort(sums.data, sums.len, sizeof(struct driver_call_sum), driver_compare_total);
 	err = nps_csv_table__write_structs(ex, dirfd, &table, &sums);
 out:
 	nps_vec__free(&keys);
@@ -155,12 +155,17 @@ static void put_submit(struct nps_csv *csv, void *ctx, const struct nps_csv_row 
 #define TASK(title, format, column) NPS_CSV_COL(title, format, driver_task, column)
 
 static const struct nps_csv_column task_columns[] = {
-	TASK("Process ID", PID, gtid),	    TASK("Device_id", NUMBER, device),
-	TASK("Stream ID", NUMBER, stream),  TASK("Task ID", NUMBER, task),
-	TASK("SQ ID", NUMBER, queue),	    TASK("SQE Type", NUMBER, type),
-	TASK("Name", TEXT, name),	    NPS_CSV_BY("Submit(us)", put_submit),
-	TASK("In Driver(us)", TIME, start), TASK("Queued(us)", MILLI, queued),
-	TASK("Driver(us)", MILLI, took),
+	TASK("Process ID", PID, gtid),
+	TASK("Device_id", NUMBER, device),
+	TASK("Stream ID", NUMBER, stream),
+	TASK("Task ID", NUMBER, task),
+	TASK("SQ ID", NUMBER, queue),
+	TASK("SQE Type", NUMBER, type),
+	TASK("Name", TEXT, name),
+	NPS_CSV_BY("Submit(us)", put_submit),
+	TASK("In Driver(us)", TIME, start),
+	TASK("Queued(us)", MILLI, queued),
+	TASK("Driver(us)", MILLI, driver_ns),
 };
 
 static const struct nps_csv_table task_table = { "npuscope_driver_tasks", .unstamped = true,

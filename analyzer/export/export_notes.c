@@ -10,7 +10,7 @@ struct counts {
 	uint64_t kernels, bounded_kernels, collectives, bounded_collectives;
 };
 
-static struct counts count(const struct nps_model *m)
+static struct counts notes_count(const struct nps_model *m)
 {
 	struct nps_pace pace = { .model = m };
 	struct counts n = { .kernels = m->compute.t.len, .collectives = m->comm_op.t.len };
@@ -22,19 +22,19 @@ static struct counts count(const struct nps_model *m)
 	return n;
 }
 
-static void number(struct nps_writer *w, const char *before, uint64_t value)
+static void put_note_number(struct nps_writer *w, const char *before, uint64_t value)
 {
 	nps_writer__lit(w, before);
 	nps_writer__u64(w, value);
 }
 
 /* N of ALL, if there are any. */
-static void part(struct nps_writer *w, uint64_t n, uint64_t all, const char *what)
+static void put_note_part(struct nps_writer *w, uint64_t n, uint64_t all, const char *what)
 {
 	if (!all)
 		return;
-	number(w, " ", n);
-	number(w, " of ", all);
+	put_note_number(w, " ", n);
+	put_note_number(w, " of ", all);
 	nps_writer__lit(w, what);
 }
 
@@ -47,10 +47,10 @@ static void task_notes(struct nps_writer *w, const struct nps_export *ex, const 
 	if (n->bounded_kernels || n->bounded_collectives) {
 		nps_writer__lit(w, kernels);
 		nps_writer__lit(w, ".csv:");
-		part(w, n->bounded_kernels, n->kernels, " kernels");
+		put_note_part(w, n->bounded_kernels, n->kernels, " kernels");
 		if (n->kernels && n->collectives)
 			nps_writer__lit(w, " and");
-		part(w, n->bounded_collectives, n->collectives, " collectives");
+		put_note_part(w, n->bounded_collectives, n->collectives, " collectives");
 		nps_writer__lit(
 			w, " have no Duration(us) and no Wait Time(us): their time on the device was not "
 			   "measured. The same tasks are N/A in task_time.csv and in no sum of "
@@ -69,13 +69,13 @@ static void task_notes(struct nps_writer *w, const struct nps_export *ex, const 
 static void late_notes(struct nps_writer *w, const struct nps_model *m)
 {
 	if (m->unnamed_kernels) {
-		number(w, "kernels: ", m->unnamed_kernels);
+		put_note_number(w, "kernels: ", m->unnamed_kernels);
 		nps_writer__lit(w, " are called kernel@0x and their address: ");
 		nps_writer__lit(w, m->why_unnamed);
 		nps_writer__lit(w, ".\n");
 	}
 	if (m->shapeless_kernels) {
-		number(w, "shapes: ", m->shapeless_kernels);
+		put_note_number(w, "shapes: ", m->shapeless_kernels);
 		nps_writer__lit(w, " kernels have none: ");
 		nps_writer__lit(w, m->why_shapeless);
 		nps_writer__lit(w, ".\n");
@@ -86,7 +86,7 @@ static void step_notes(struct nps_writer *w, const struct nps_model *m)
 {
 	if (!m->unmeasured_steps.len)
 		return;
-	number(w, "step_trace_time.csv: ", m->unmeasured_steps.len);
+	put_note_number(w, "step_trace_time.csv: ", m->unmeasured_steps.len);
 	nps_writer__lit(
 		w,
 		" rows have no times, and StepTraceTime lacks them: no device time in them was measured.\n");
@@ -123,7 +123,7 @@ static void usage_notes(struct nps_writer *w, const struct nps_export *ex)
 int nps_export__notes(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_model *m = ex->model;
-	struct counts n = count(m);
+	struct counts n = notes_count(m);
 	struct nps_writer w;
 	int err;
 

@@ -9,24 +9,24 @@
 
 #include <stdio.h>
 
-struct view {
+struct stack_view {
 	uint8_t kind;
-	unsigned int asked; /* NPS_ASKED_* */
+	unsigned int requested; /* NPS_ASKED_* */
 	const char *folded, *svg, *title;
 	struct nps_flame_labels labels;
 	uint64_t unit; /* of the lines */
 };
 
-static const struct view views[] = {
+static const struct stack_view views[] = {
 	{ NPS_STACK_ONCPU,
-	  NPS_ASKED_ONCPU,
+	  NPS_REQUESTED_ONCPU,
 	  "npuscope_oncpu.folded",
 	  "flamegraph_oncpu.svg",
 	  "on the CPU",
 	  { NULL, "samples", 1 },
 	  1 },
 	{ NPS_STACK_OFFCPU,
-	  NPS_ASKED_OFFCPU,
+	  NPS_REQUESTED_OFFCPU,
 	  "npuscope_offcpu.folded",
 	  "flamegraph_offcpu.svg",
 	  "off the CPU, asleep",
@@ -34,7 +34,7 @@ static const struct view views[] = {
 	  1000 },
 };
 
-static int collect(struct nps_flame *flame, const struct nps_model *m, uint8_t kind)
+static int stacks_collect(struct nps_flame *flame, const struct nps_model *m, uint8_t kind)
 {
 	struct nps_pace pace = { .model = m };
 	int err = 0;
@@ -49,7 +49,7 @@ static int collect(struct nps_flame *flame, const struct nps_model *m, uint8_t k
 	return err ? err : nps_flame__finish(flame);
 }
 
-static int one_view(const struct nps_export *ex, int dirfd, const struct view *view)
+static int one_view(const struct nps_export *ex, int dirfd, const struct stack_view *view)
 {
 	const struct nps_model *m = ex->model;
 	struct nps_flame_labels labels = view->labels;
@@ -57,8 +57,8 @@ static int one_view(const struct nps_export *ex, int dirfd, const struct view *v
 	char title[256];
 	int err = nps_flame__init(&flame, m->tmpfd);
 
-	err = err ? err : collect(&flame, m, view->kind);
-	if (err || (!nps_flame__node(&flame, 0)->total && !(m->asked & view->asked)))
+	err = err ? err : stacks_collect(&flame, m, view->kind);
+	if (err || (!nps_flame__node(&flame, 0)->total && !(m->requested & view->requested)))
 		goto out;
 	snprintf(title, sizeof(title), "%.64s (process %u) %s", nps_model__text(m, m->process), m->pid,
 		 view->title);
@@ -76,7 +76,7 @@ int nps_export__stacks(const struct nps_export *ex, int dirfd)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(views); i++)
-		if (ex->model->stack.t.len || ex->model->asked & views[i].asked)
+		if (ex->model->stack.t.len || ex->model->requested & views[i].requested)
 			err = one_view(ex, dirfd, &views[i]);
 	return err;
 }

@@ -9,7 +9,7 @@
 
 #define DEPTH 1024 /* frames of a stack; the importer has fewer */
 
-static struct nps_flame_node *node_at(const struct nps_flame *f, uint32_t i)
+static struct nps_flame_node *flame_node(const struct nps_flame *f, uint32_t i)
 {
 	return &NPS_AT(&f->nodes, struct nps_flame_node, i);
 }
@@ -40,12 +40,12 @@ void nps_flame__free(struct nps_flame *f)
 
 const char *nps_flame__name(const struct nps_flame *f, uint32_t node)
 {
-	uint32_t text = node_at(f, node)->text;
+	uint32_t text = flame_node(f, node)->text;
 
 	return text == NPS_NONE ? "all" : NPS_AT(&f->names, char *, text);
 }
 
-static uint32_t name_row(struct nps_flame *f, const char *text, size_t len)
+static uint32_t flame_name(struct nps_flame *f, const char *text, size_t len)
 {
 	uint64_t key = nps_hash_bytes(text, len);
 	uint32_t row = nps_map__get(&f->name_of, key);
@@ -63,9 +63,9 @@ static uint32_t name_row(struct nps_flame *f, const char *text, size_t len)
 }
 
 /* The callee of PARENT by that name, made if need be; NPS_NONE without memory. */
-static uint32_t child(struct nps_flame *f, uint32_t parent, const char *text, size_t len)
+static uint32_t flame_child(struct nps_flame *f, uint32_t parent, const char *text, size_t len)
 {
-	uint32_t name = name_row(f, text, len), i;
+	uint32_t name = flame_name(f, text, len), i;
 	uint64_t key = (uint64_t)parent << 32 | name;
 	struct nps_flame_node *node;
 
@@ -90,7 +90,7 @@ static uint32_t thread_node(struct nps_flame *f, const char *thread)
 
 	for (; n < sizeof(clean) && thread[n]; n++)
 		clean[n] = thread[n] == ';' ? ':' : (unsigned char)thread[n] < ' ' ? ' ' : thread[n];
-	return n ? child(f, 0, clean, n) : child(f, 0, "[no name]", 9);
+	return n ? flame_child(f, 0, clean, n) : flame_child(f, 0, "[no name]", 9);
 }
 
 int nps_flame__add(struct nps_flame *f, const char *thread, const char *frames, uint64_t weight)
@@ -99,16 +99,16 @@ int nps_flame__add(struct nps_flame *f, const char *thread, const char *frames, 
 
 	for (size_t len, depth = 0; *frames && at != NPS_NONE && depth < DEPTH; depth++) {
 		len = strcspn(frames, ";");
-		at = child(f, at, frames, len);
+		at = flame_child(f, at, frames, len);
 		frames += len + (frames[len] == ';');
 	}
 	if (at == NPS_NONE)
 		return -ENOMEM;
-	node_at(f, at)->self = nps_add_sat(node_at(f, at)->self, weight);
+	flame_node(f, at)->self = nps_add_sat(flame_node(f, at)->self, weight);
 	return 0;
 }
 
-static int by_name(const void *a, const void *b, void *flame)
+static int flame_compare_name(const void *a, const void *b, void *flame)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -124,20 +124,20 @@ int nps_flame__finish(struct nps_flame *f)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		order[i] = i;
-		node_at(f, i)->total = node_at(f, i)->self;
+		flame_node(f, i)->total = flame_node(f, i)->self;
 	}
 	for (uint32_t i = n - 1; i; i--)
-		node_at(f, node_at(f, i)->parent)->total =
-			nps_add_sat(node_at(f, node_at(f, i)->parent)->total, node_at(f, i)->total);
-	qsort_r(order, n, sizeof(*order), by_name, f);
+		flame_node(f, flame_node(f, i)->parent)->total =
+			nps_add_sat(flame_node(f, flame_node(f, i)->parent)->total, flame_node(f, i)->total);
+	qsort_r(order, n, sizeof(*order), flame_compare_name, f);
 	/* from the last name on, so that each chain begins with its first */
 	for (size_t i = n; i--;) {
-		struct nps_flame_node *node = node_at(f, order[i]);
+		struct nps_flame_node *node = flame_node(f, order[i]);
 
 		if (!order[i])
 			continue;
-		node->next = node_at(f, node->parent)->child;
-		node_at(f, node->parent)->child = order[i];
+		node->next = flame_node(f, node->parent)->child;
+		flame_node(f, node->parent)->child = order[i];
 	}
 	free(order);
 	return 0;
@@ -147,7 +147,7 @@ static void write_line(const struct nps_flame *f, struct nps_writer *w, uint32_t
 {
 	uint32_t path[DEPTH + 2], n = 0;
 
-	for (uint32_t i = node; i && n < NPS_ARRAY_SIZE(path); i = node_at(f, i)->parent)
+	for (uint32_t i = node; i && n < NPS_ARRAY_SIZE(path); i = flame_node(f, i)->parent)
 		path[n++] = i;
 	while (n--) {
 		const char *name = nps_flame__name(f, path[n]);
@@ -167,7 +167,7 @@ int nps_flame__write_folded(const struct nps_flame *f, int dirfd, const char *na
 	if (err)
 		return err;
 	for (uint32_t i = 1; i < f->nodes.len; i++) {
-		uint64_t weight = nps_add_sat(node_at(f, i)->self, unit / 2) / unit;
+		uint64_t weight = nps_add_sat(flame_node(f, i)->self, unit / 2) / unit;
 
 		if (weight)
 			write_line(f, &w, i, weight);

@@ -31,7 +31,7 @@ struct picture {
 	uint16_t *row;
 };
 
-static void text(struct nps_writer *w, const char *s)
+static void put_svg_text(struct nps_writer *w, const char *s)
 {
 	for (; *s; s++) {
 		switch (*s) {
@@ -141,10 +141,10 @@ static void one_frame(struct picture *p, uint32_t i)
 
 	color(name, fill);
 	nps_writer__lit(&p->w, "<g class=\"f\" data-n=\"");
-	text(&p->w, name);
+	put_svg_text(&p->w, name);
 	format(&p->w, "\" data-x=\"%llu\" data-w=\"%llu\" data-d=\"%u\"><title>", (unsigned long long)p->x[i],
 	       (unsigned long long)node->total, p->row[i]);
-	text(&p->w, name);
+	put_svg_text(&p->w, name);
 	format(&p->w, " (%.10g %s, %.2f %%)</title>", (double)node->total * p->labels->scale, p->labels->unit,
 	       100 * (double)node->total / (double)p->total);
 	format(&p->w,
@@ -152,21 +152,21 @@ static void one_frame(struct picture *p, uint32_t i)
 	       "y=\"%u\">",
 	       x, y, w, ROW - 1, fill, x + 3, y + 12);
 	if (room >= 3 && strlen(name) <= room) {
-		text(&p->w, name);
+		put_svg_text(&p->w, name);
 	} else if (room >= 3) {
 		char cut[WIDTH];
 		size_t n = nps_utf8_fit(name, NPS_MIN(room - 2, sizeof(cut) - 1));
 
 		memcpy(cut, name, n);
 		cut[n] = '\0';
-		text(&p->w, cut);
+		put_svg_text(&p->w, cut);
 		nps_writer__lit(&p->w, "..");
 	}
 	nps_writer__lit(&p->w, "</text></g>\n");
 }
 
 /* Computes the offsets of all frames: parents come before their children, and children by name. */
-static void place(struct picture *p)
+static void picture_layout(struct picture *p)
 {
 	for (uint32_t i = 0; i < p->f->nodes.len; i++) {
 		uint64_t x = p->x[i];
@@ -192,7 +192,7 @@ static void write_picture(struct picture *p)
 	nps_writer__lit(&p->w, head);
 	nps_writer__lit(&p->w,
 			"<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"8\" y=\"20\">");
-	text(&p->w, p->labels->title);
+	put_svg_text(&p->w, p->labels->title);
 	nps_writer__lit(
 		&p->w,
 		"</text>\n<text id=\"info\" x=\"8\" y=\"42\"></text>\n"
@@ -227,7 +227,7 @@ int nps_flame__write_svg(const struct nps_flame *f, int dirfd, const char *name,
 		err = nps_writer__open(&p.w, dirfd, name);
 	if (err)
 		goto out;
-	place(&p);
+	picture_layout(&p);
 	write_picture(&p);
 	err = nps_writer__close(&p.w);
 out:

@@ -25,13 +25,13 @@
 #define LONG (64U << 10) /* bytes of a text that is not worth keeping */
 
 /* A message whose length must be known before it can be written. */
-struct body {
+struct packet_body {
 	uint8_t *data;
 	size_t len, size;
 	pb_ostream_t stream;
 };
 
-struct track {
+struct packet_track {
 	char *name;
 	uint64_t parent;
 	uint64_t *ends; /* of open slices, outermost first */
@@ -44,28 +44,28 @@ struct track {
 };
 
 /* A text that the reader knows. Its number is the index + 1. */
-struct text {
+struct interned_text {
 	size_t at;
 	uint32_t len;
-	uint32_t told; /* a bit for each field of InternedData that has it */
+	uint32_t written; /* a bit for each field of InternedData that has it */
 };
 
 struct nps_pftrace {
 	struct nps_writer file;
 	int err;
-	struct track *tracks; /* id is index + 1 */
+	struct packet_track *tracks; /* id is index + 1 */
 	uint32_t tracks_len;
 	size_t tracks_room;
 	uint64_t crowded;
 
 	/* The packet in work: its payload, new texts for it, a message inside one of them. */
-	struct body payload, news, part;
-	struct body constant; /* bytes of every event */
+	struct packet_body payload, news, part;
+	struct packet_body constant; /* bytes of every event */
 	uint32_t kind; /* TracePacket's field for the payload, 0: no packet in work */
 	uint64_t ts;
 
 	/* Texts known to the reader. */
-	struct text *texts;
+	struct interned_text *texts;
 	uint32_t texts_len;
 	size_t texts_room;
 	char *bytes;
@@ -97,7 +97,7 @@ static void *with_room(void *data, size_t len, size_t *room, size_t size)
 	return bigger;
 }
 
-static int reserve_bytes(struct body *body, size_t more)
+static int reserve_bytes(struct packet_body *body, size_t more)
 {
 	size_t size = body->size ? body->size : 4096;
 	uint8_t *bigger;
@@ -115,9 +115,9 @@ static int reserve_bytes(struct body *body, size_t more)
 	return 0;
 }
 
-static bool append(pb_ostream_t *stream, const pb_byte_t *bytes, size_t n)
+static bool stream_append(pb_ostream_t *stream, const pb_byte_t *bytes, size_t n)
 {
-	struct body *body = stream->state;
+	struct packet_body *body = stream->state;
 
 	if (reserve_bytes(body, n))
 		return false;
@@ -127,32 +127,35 @@ static bool append(pb_ostream_t *stream, const pb_byte_t *bytes, size_t n)
 	return true;
 }
 
-static void clear(struct body *body)
+static void clear(struct packet_body *body)
 {
 	body->len = 0;
-	body->stream = (pb_ostream_t){ .callback = append, .state = body, .max_size = SIZE_MAX };
+	body->stream = (pb_ostream_t){ .callback = stream_append, .state = body, .max_size = SIZE_MAX };
 }
 
-static void put_number(struct nps_pftrace *w, struct body *body, uint32_t field, uint64_t value)
+static void put_field_number(struct nps_pftrace *w, struct packet_body *body, uint32_t field, uint64_t value)
 {
 	if (!pb_encode_tag(&body->stream, PB_WT_VARINT, field) || !pb_encode_varint(&body->stream, value))
 		fail(w, -ENOMEM);
 }
 
-static void put_fixed(struct nps_pftrace *w, struct body *body, uint32_t field, const void *value)
+static void put_field_fixed(struct nps_pftrace *w, struct packet_body *body, uint32_t field,
+			    const void *value)
 {
 	if (!pb_encode_tag(&body->stream, PB_WT_64BIT, field) || !pb_encode_fixed64(&body->stream, value))
 		fail(w, -ENOMEM);
 }
 
-static void put_bytes(struct nps_pftrace *w, struct body *body, uint32_t field, const void *bytes, size_t len)
+static void put_bytes(struct nps_pftrace *w, struct packet_body *body, uint32_t field, const void *bytes,
+		      size_t len)
 {
 	if (!pb_encode_tag(&body->stream, PB_WT_STRING, field) ||
 	    !pb_encode_string(&body->stream, bytes, len))
 		fail(w, -ENOMEM);
 }
 
-static void put_body(struct nps_pftrace *w, struct body *body, uint32_t field, const struct body *inner)
+static void put_body(struct nps_pftrace *w, struct packet_body *body, uint32_t field,
+		     const struct packet_body *inner)
 {
 	put_bytes(w, body, field, inner->data, inner->len);
 }
@@ -169,7 +172,8 @@ static bool is_utf8(const char *text, size_t len)
 	return true;
 }
 
-static void put_text(struct nps_pftrace *w, struct body *body, uint32_t field, const char *text, size_t len)
+static void put_field_text(struct nps_pftrace *w, struct packet_body *body, uint32_t field, const char *text,
+			   size_t len)
 {
 	char *clean;
 
@@ -192,9 +196,9 @@ static void put_text(struct nps_pftrace *w, struct body *body, uint32_t field, c
 static void fill_constant(struct nps_pftrace *w)
 {
 	clear(&w->constant);
-	put_number(w, &w->constant, pf_TracePacket_trusted_packet_sequence_id_tag, SEQUENCE);
-	put_number(w, &w->constant, pf_TracePacket_sequence_flags_tag,
-		   pf_TracePacket_SequenceFlags_SEQ_NEEDS_INCREMENTAL_STATE);
+	put_field_number(w, &w->constant, pf_TracePacket_trusted_packet_sequence_id_tag, SEQUENCE);
+	put_field_number(w, &w->constant, pf_TracePacket_sequence_flags_tag,
+			 pf_TracePacket_SequenceFlags_SEQ_NEEDS_INCREMENTAL_STATE);
 	if (!pb_encode_tag(&w->constant.stream, PB_WT_VARINT, pf_TracePacket_timestamp_tag))
 		fail(w, -ENOMEM);
 }
@@ -205,7 +209,7 @@ static bool put_length(pb_ostream_t *stream, uint32_t field, size_t len)
 }
 
 /* Writes the current packet: constant, time, payload, texts that the reader does not know yet. */
-static void finish(struct nps_pftrace *w)
+static void packet_finish(struct nps_pftrace *w)
 {
 	uint8_t a[12], b[24], c[12];
 	pb_ostream_t start = pb_ostream_from_buffer(a, sizeof(a)),
@@ -237,9 +241,9 @@ static void finish(struct nps_pftrace *w)
 	}
 }
 
-static void start(struct nps_pftrace *w, uint32_t kind, uint64_t ts)
+static void packet_start(struct nps_pftrace *w, uint32_t kind, uint64_t ts)
 {
-	finish(w);
+	packet_finish(w);
 	clear(&w->payload);
 	clear(&w->news);
 	w->kind = kind;
@@ -252,18 +256,18 @@ static void start_state(struct nps_pftrace *w)
 	uint8_t size[12];
 	pb_ostream_t stream = pb_ostream_from_buffer(size, sizeof(size));
 
-	finish(w);
+	packet_finish(w);
 	nps_map__clear(&w->by_hash);
 	w->texts_len = 0;
 	w->bytes_len = 0;
 	w->state = true;
 	clear(&w->payload);
-	put_number(w, &w->payload, pf_TracePacket_trusted_packet_sequence_id_tag, SEQUENCE);
-	put_number(w, &w->payload, pf_TracePacket_sequence_flags_tag,
-		   pf_TracePacket_SequenceFlags_SEQ_INCREMENTAL_STATE_CLEARED);
+	put_field_number(w, &w->payload, pf_TracePacket_trusted_packet_sequence_id_tag, SEQUENCE);
+	put_field_number(w, &w->payload, pf_TracePacket_sequence_flags_tag,
+			 pf_TracePacket_SequenceFlags_SEQ_INCREMENTAL_STATE_CLEARED);
 	if (w->clock) {
 		clear(&w->part);
-		put_number(w, &w->part, pf_TracePacketDefaults_timestamp_clock_id_tag, w->clock);
+		put_field_number(w, &w->part, pf_TracePacketDefaults_timestamp_clock_id_tag, w->clock);
 		put_body(w, &w->payload, pf_TracePacket_trace_packet_defaults_tag, &w->part);
 	}
 	if (!put_length(&stream, pf_Trace_packet_tag, w->payload.len))
@@ -278,9 +282,9 @@ static void start_event(struct nps_pftrace *w, uint64_t track, enum _pf_TrackEve
 {
 	if (!w->state || w->texts_len > TEXTS || w->bytes_len > TEXT_BYTES)
 		start_state(w);
-	start(w, pf_TracePacket_track_event_tag, ts);
-	put_number(w, &w->payload, pf_TrackEvent_type_tag, type);
-	put_number(w, &w->payload, pf_TrackEvent_track_uuid_tag, track);
+	packet_start(w, pf_TracePacket_track_event_tag, ts);
+	put_field_number(w, &w->payload, pf_TrackEvent_type_tag, type);
+	put_field_number(w, &w->payload, pf_TrackEvent_track_uuid_tag, track);
 }
 
 /* --- texts --- */
@@ -301,7 +305,7 @@ static uint32_t find_text(struct nps_pftrace *w, const char *text, size_t len, u
 
 static uint32_t keep_text(struct nps_pftrace *w, const char *text, size_t len, uint64_t hash)
 {
-	struct text *texts = with_room(w->texts, w->texts_len, &w->texts_room, sizeof(*texts));
+	struct interned_text *texts = with_room(w->texts, w->texts_len, &w->texts_room, sizeof(*texts));
 	uint32_t i = w->texts_len;
 
 	if (!texts)
@@ -317,7 +321,7 @@ static uint32_t keep_text(struct nps_pftrace *w, const char *text, size_t len, u
 	if (nps_map__put(&w->by_hash, hash, i))
 		return NPS_NONE;
 	memcpy(w->bytes + w->bytes_len, text, len);
-	w->texts[i] = (struct text){ .at = w->bytes_len, .len = len };
+	w->texts[i] = (struct interned_text){ .at = w->bytes_len, .len = len };
 	w->bytes_len += len;
 	w->texts_len++;
 	return i;
@@ -338,38 +342,38 @@ static uint64_t text_number(struct nps_pftrace *w, uint32_t field, const char *t
 		fail(w, -ENOMEM);
 		return 0;
 	}
-	if (!(w->texts[i].told & 1U << field)) {
-		struct body *part = &w->part;
+	if (!(w->texts[i].written & 1U << field)) {
+		struct packet_body *part = &w->part;
 
-		w->texts[i].told |= 1U << field;
+		w->texts[i].written |= 1U << field;
 		clear(part);
-		put_number(w, part, pf_InternedText_iid_tag, i + 1);
-		put_text(w, part, pf_InternedText_name_tag, text, len);
+		put_field_number(w, part, pf_InternedText_iid_tag, i + 1);
+		put_field_text(w, part, pf_InternedText_name_tag, text, len);
 		put_body(w, &w->news, field, part);
 	}
 	return i + 1;
 }
 
 /* A text by number, or written out if it is too long for that. */
-static void put_name(struct nps_pftrace *w, uint32_t interned, uint32_t by_number, uint32_t in_full,
-		     const char *text)
+static void put_packet_name(struct nps_pftrace *w, uint32_t interned, uint32_t by_number, uint32_t in_full,
+			    const char *text)
 {
 	size_t len = strlen(text);
 	uint64_t number = text_number(w, interned, text, len);
 
 	if (number)
-		put_number(w, &w->payload, by_number, number);
+		put_field_number(w, &w->payload, by_number, number);
 	else
-		put_text(w, &w->payload, in_full, text, len);
+		put_field_text(w, &w->payload, in_full, text, len);
 }
 
 static void name_event(struct nps_pftrace *w, const char *category, const char *name)
 {
 	if (*category)
-		put_name(w, pf_InternedData_event_categories_tag, pf_TrackEvent_category_iids_tag,
-			 pf_TrackEvent_categories_tag, category);
-	put_name(w, pf_InternedData_event_names_tag, pf_TrackEvent_name_iid_tag, pf_TrackEvent_name_tag,
-		 name);
+		put_packet_name(w, pf_InternedData_event_categories_tag, pf_TrackEvent_category_iids_tag,
+				pf_TrackEvent_categories_tag, category);
+	put_packet_name(w, pf_InternedData_event_names_tag, pf_TrackEvent_name_iid_tag,
+			pf_TrackEvent_name_tag, name);
 }
 
 /* --- file --- */
@@ -391,7 +395,7 @@ int nps_pftrace__close(struct nps_pftrace *w)
 
 	for (uint32_t i = 0; i < w->tracks_len; i++)
 		end_slices(w, i, NPS_PFTRACE_ENDLESS - 1);
-	finish(w);
+	packet_finish(w);
 	err = nps_writer__close(&w->file);
 	if (w->err)
 		err = w->err;
@@ -410,13 +414,13 @@ int nps_pftrace__close(struct nps_pftrace *w)
 /* The root of all tracks states that ranks count. */
 static void describe_root(struct nps_pftrace *w)
 {
-	start(w, pf_TracePacket_track_descriptor_tag, 0);
-	put_number(w, &w->payload, pf_TrackDescriptor_uuid_tag, 0);
-	put_number(w, &w->payload, pf_TrackDescriptor_child_ordering_tag,
-		   pf_TrackDescriptor_ChildTracksOrdering_EXPLICIT);
-	put_number(w, &w->payload, pf_TrackDescriptor_process_ordering_tag,
-		   pf_TrackDescriptor_ProcessOrdering_PROCESS_ORDERING_EXPLICIT);
-	finish(w);
+	packet_start(w, pf_TracePacket_track_descriptor_tag, 0);
+	put_field_number(w, &w->payload, pf_TrackDescriptor_uuid_tag, 0);
+	put_field_number(w, &w->payload, pf_TrackDescriptor_child_ordering_tag,
+			 pf_TrackDescriptor_ChildTracksOrdering_EXPLICIT);
+	put_field_number(w, &w->payload, pf_TrackDescriptor_process_ordering_tag,
+			 pf_TrackDescriptor_ProcessOrdering_PROCESS_ORDERING_EXPLICIT);
+	packet_finish(w);
 }
 
 int nps_pftrace__open(struct nps_pftrace **out, int dirfd, const char *name)
@@ -441,15 +445,15 @@ void nps_pftrace__clocks(struct nps_pftrace *w, const struct nps_pftrace_clock *
 {
 	if (!n)
 		return;
-	start(w, pf_TracePacket_clock_snapshot_tag, 0);
+	packet_start(w, pf_TracePacket_clock_snapshot_tag, 0);
 	for (size_t i = 0; i < n; i++) {
 		clear(&w->part);
-		put_number(w, &w->part, pf_ClockSnapshot_Clock_clock_id_tag, clocks[i].id);
-		put_number(w, &w->part, pf_ClockSnapshot_Clock_timestamp_tag, clocks[i].ns);
+		put_field_number(w, &w->part, pf_ClockSnapshot_Clock_clock_id_tag, clocks[i].id);
+		put_field_number(w, &w->part, pf_ClockSnapshot_Clock_timestamp_tag, clocks[i].ns);
 		put_body(w, &w->payload, pf_ClockSnapshot_clocks_tag, &w->part);
 	}
-	put_number(w, &w->payload, pf_ClockSnapshot_primary_trace_clock_tag, clocks[0].id);
-	finish(w);
+	put_field_number(w, &w->payload, pf_ClockSnapshot_primary_trace_clock_tag, clocks[0].id);
+	packet_finish(w);
 	w->clock = clocks[0].id;
 	w->state = false;
 }
@@ -460,7 +464,7 @@ void nps_pftrace__clocks(struct nps_pftrace *w, const struct nps_pftrace_clock *
 static uint32_t add_track(struct nps_pftrace *w, uint64_t parent, const char *name, int32_t rank)
 {
 	uint32_t i = w->tracks_len;
-	struct track *tracks;
+	struct packet_track *tracks;
 	char *copy;
 
 	if (w->err)
@@ -478,18 +482,18 @@ static uint32_t add_track(struct nps_pftrace *w, uint64_t parent, const char *na
 		fail(w, -ENOMEM);
 		return NPS_NONE;
 	}
-	w->tracks[i] = (struct track){
+	w->tracks[i] = (struct packet_track){
 		.name = copy, .parent = parent, .rank = rank, .pid = parent ? w->tracks[parent - 1].pid : 0
 	};
 	w->tracks_len++;
-	start(w, pf_TracePacket_track_descriptor_tag, 0);
-	put_number(w, &w->payload, pf_TrackDescriptor_uuid_tag, i + 1);
+	packet_start(w, pf_TracePacket_track_descriptor_tag, 0);
+	put_field_number(w, &w->payload, pf_TrackDescriptor_uuid_tag, i + 1);
 	if (parent)
-		put_number(w, &w->payload, pf_TrackDescriptor_parent_uuid_tag, parent);
-	put_text(w, &w->payload, pf_TrackDescriptor_name_tag, name, strlen(name));
-	put_number(w, &w->payload, pf_TrackDescriptor_sibling_order_rank_tag, (int64_t)rank);
-	put_number(w, &w->payload, pf_TrackDescriptor_child_ordering_tag,
-		   pf_TrackDescriptor_ChildTracksOrdering_EXPLICIT);
+		put_field_number(w, &w->payload, pf_TrackDescriptor_parent_uuid_tag, parent);
+	put_field_text(w, &w->payload, pf_TrackDescriptor_name_tag, name, strlen(name));
+	put_field_number(w, &w->payload, pf_TrackDescriptor_sibling_order_rank_tag, (int64_t)rank);
+	put_field_number(w, &w->payload, pf_TrackDescriptor_child_ordering_tag,
+			 pf_TrackDescriptor_ChildTracksOrdering_EXPLICIT);
 	clear(&w->part);
 	return i;
 }
@@ -498,7 +502,7 @@ static uint32_t add_track(struct nps_pftrace *w, uint64_t parent, const char *na
 static uint64_t track_with(struct nps_pftrace *w, uint32_t i, uint32_t field)
 {
 	put_body(w, &w->payload, field, &w->part);
-	finish(w);
+	packet_finish(w);
 	return i + 1;
 }
 
@@ -510,9 +514,9 @@ uint64_t nps_pftrace__process(struct nps_pftrace *w, int32_t pid, const char *na
 		return 0;
 	w->tracks[i].pid = pid;
 	w->tracks[i].real = true;
-	put_number(w, &w->part, pf_ProcessDescriptor_pid_tag, (int64_t)pid);
-	put_number(w, &w->part, pf_ProcessDescriptor_legacy_sort_index_tag, (int64_t)rank);
-	put_text(w, &w->part, pf_ProcessDescriptor_process_name_tag, name, strlen(name));
+	put_field_number(w, &w->part, pf_ProcessDescriptor_pid_tag, (int64_t)pid);
+	put_field_number(w, &w->part, pf_ProcessDescriptor_legacy_sort_index_tag, (int64_t)rank);
+	put_field_text(w, &w->part, pf_ProcessDescriptor_process_name_tag, name, strlen(name));
 	return track_with(w, i, pf_TrackDescriptor_process_tag);
 }
 
@@ -527,10 +531,10 @@ uint64_t nps_pftrace__thread(struct nps_pftrace *w, uint64_t process, int32_t ti
 	if (i == NPS_NONE)
 		return 0;
 	w->tracks[i].real = true;
-	put_number(w, &w->part, pf_ThreadDescriptor_pid_tag, (int64_t)w->tracks[i].pid);
-	put_number(w, &w->part, pf_ThreadDescriptor_tid_tag, (int64_t)tid);
+	put_field_number(w, &w->part, pf_ThreadDescriptor_pid_tag, (int64_t)w->tracks[i].pid);
+	put_field_number(w, &w->part, pf_ThreadDescriptor_tid_tag, (int64_t)tid);
 	if (*name) /* viewers print the number behind a name, and a word of their own without one */
-		put_text(w, &w->part, pf_ThreadDescriptor_thread_name_tag, name, strlen(name));
+		put_field_text(w, &w->part, pf_ThreadDescriptor_thread_name_tag, name, strlen(name));
 	return track_with(w, i, pf_TrackDescriptor_thread_tag);
 }
 
@@ -540,7 +544,7 @@ uint64_t nps_pftrace__track(struct nps_pftrace *w, uint64_t parent, const char *
 
 	if (i == NPS_NONE)
 		return 0;
-	finish(w);
+	packet_finish(w);
 	return i + 1;
 }
 
@@ -552,7 +556,7 @@ uint64_t nps_pftrace__counter(struct nps_pftrace *w, uint64_t parent, const char
 	if (i == NPS_NONE)
 		return 0;
 	if (*unit)
-		put_text(w, &w->part, pf_CounterDescriptor_unit_name_tag, unit, strlen(unit));
+		put_field_text(w, &w->part, pf_CounterDescriptor_unit_name_tag, unit, strlen(unit));
 	return track_with(w, i, pf_TrackDescriptor_counter_tag);
 }
 
@@ -560,7 +564,7 @@ uint64_t nps_pftrace__counter(struct nps_pftrace *w, uint64_t parent, const char
 
 static bool is_track(struct nps_pftrace *w, uint64_t track)
 {
-	finish(w); /* arguments that follow are not those of the event before */
+	packet_finish(w); /* arguments that follow are not those of the event before */
 	if (track > w->tracks_len)
 		fail(w, -EINVAL);
 	return track && !w->err;
@@ -576,14 +580,14 @@ static void end_slices(struct nps_pftrace *w, uint32_t i, uint64_t now)
 	}
 }
 
-static bool fits(const struct track *t, uint64_t begin, uint64_t end)
+static bool fits(const struct packet_track *t, uint64_t begin, uint64_t end)
 {
 	return begin >= t->last && t->depth < DEPTH && (!t->depth || end <= t->ends[t->depth - 1]);
 }
 
 static uint32_t add_lane(struct nps_pftrace *w, uint32_t first, uint32_t last)
 {
-	const struct track *t = &w->tracks[first];
+	const struct packet_track *t = &w->tracks[first];
 	/* There is one track that is the process or the thread: its lanes are below it. */
 	uint64_t id = nps_pftrace__track(w, t->real ? first + 1 : t->parent, t->name, t->rank);
 
@@ -610,9 +614,9 @@ static uint32_t find_lane(struct nps_pftrace *w, uint32_t first, uint64_t begin,
 	}
 }
 
-static void open_slice(struct nps_pftrace *w, uint32_t i, uint64_t begin, uint64_t end)
+static void track_open_slice(struct nps_pftrace *w, uint32_t i, uint64_t begin, uint64_t end)
 {
-	struct track *t = &w->tracks[i];
+	struct packet_track *t = &w->tracks[i];
 	uint64_t *ends = with_room(t->ends, t->depth, &t->room, sizeof(*ends));
 
 	if (!ends) {
@@ -643,7 +647,7 @@ void nps_pftrace__slice(struct nps_pftrace *w, uint64_t track, uint64_t ts, uint
 		w->crowded++;
 		return;
 	}
-	open_slice(w, i, ts, end);
+	track_open_slice(w, i, ts, end);
 	start_event(w, i + 1, pf_TrackEvent_Type_TYPE_SLICE_BEGIN, ts);
 	name_event(w, category, name);
 }
@@ -667,8 +671,8 @@ void nps_pftrace__value(struct nps_pftrace *w, uint64_t counter, uint64_t ts, do
 	if (!is_track(w, counter))
 		return;
 	start_event(w, counter, pf_TrackEvent_Type_TYPE_COUNTER, ts);
-	put_fixed(w, &w->payload, pf_TrackEvent_double_counter_value_tag, &value);
-	finish(w);
+	put_field_fixed(w, &w->payload, pf_TrackEvent_double_counter_value_tag, &value);
+	packet_finish(w);
 }
 
 /* --- arguments --- */
@@ -684,9 +688,9 @@ static bool start_arg(struct nps_pftrace *w, const char *key)
 	number = text_number(w, pf_InternedData_debug_annotation_names_tag, key, len);
 	clear(&w->part);
 	if (number)
-		put_number(w, &w->part, pf_DebugAnnotation_name_iid_tag, number);
+		put_field_number(w, &w->part, pf_DebugAnnotation_name_iid_tag, number);
 	else
-		put_text(w, &w->part, pf_DebugAnnotation_name_tag, key, len);
+		put_field_text(w, &w->part, pf_DebugAnnotation_name_tag, key, len);
 	return true;
 }
 
@@ -694,7 +698,7 @@ static void arg_number(struct nps_pftrace *w, const char *key, uint32_t field, u
 {
 	if (!start_arg(w, key))
 		return;
-	put_number(w, &w->part, field, value);
+	put_field_number(w, &w->part, field, value);
 	put_body(w, &w->payload, pf_TrackEvent_debug_annotations_tag, &w->part);
 }
 
@@ -722,7 +726,7 @@ void nps_pftrace__arg_double(struct nps_pftrace *w, const char *key, double valu
 {
 	if (!start_arg(w, key))
 		return;
-	put_fixed(w, &w->part, pf_DebugAnnotation_double_value_tag, &value);
+	put_field_fixed(w, &w->part, pf_DebugAnnotation_double_value_tag, &value);
 	put_body(w, &w->payload, pf_TrackEvent_debug_annotations_tag, &w->part);
 }
 
@@ -730,14 +734,14 @@ void nps_pftrace__arg_text(struct nps_pftrace *w, const char *key, const char *v
 {
 	if (!start_arg(w, key))
 		return;
-	put_text(w, &w->part, pf_DebugAnnotation_string_value_tag, value, strlen(value));
+	put_field_text(w, &w->part, pf_DebugAnnotation_string_value_tag, value, strlen(value));
 	put_body(w, &w->payload, pf_TrackEvent_debug_annotations_tag, &w->part);
 }
 
 static void put_flow(struct nps_pftrace *w, uint32_t field, uint64_t id)
 {
 	if (w->kind == pf_TracePacket_track_event_tag)
-		put_fixed(w, &w->payload, field, &id);
+		put_field_fixed(w, &w->payload, field, &id);
 }
 
 void nps_pftrace__flow(struct nps_pftrace *w, uint64_t id)

@@ -28,7 +28,7 @@ struct frame {
 	uint32_t node;
 };
 
-struct thread {
+struct folded_thread {
 	uint32_t depth, room;
 	struct frame *stack;
 };
@@ -38,17 +38,17 @@ struct folder {
 	struct nps_vec nodes; /* struct node; 0 is no frame */
 	struct nps_map child_of; /* (parent, text) -> node */
 	struct nps_map thread_of; /* gtid -> row of threads */
-	struct nps_vec threads; /* struct thread */
+	struct nps_vec threads; /* struct folded_thread */
 	struct nps_vec launched; /* uint32_t: connection -> node, 0 none */
 	int err;
 };
 
-static struct node *node_at(const struct folder *f, uint32_t i)
+static struct node *folded_node(const struct folder *f, uint32_t i)
 {
 	return &NPS_AT(&f->nodes, struct node, i);
 }
 
-static uint32_t child(struct folder *f, uint32_t parent, uint32_t text)
+static uint32_t folded_child(struct folder *f, uint32_t parent, uint32_t text)
 {
 	uint64_t key = (uint64_t)parent << 32 | text;
 	uint32_t i = nps_map__get(&f->child_of, key);
@@ -67,13 +67,13 @@ static uint32_t child(struct folder *f, uint32_t parent, uint32_t text)
 	return i;
 }
 
-static struct thread *thread_of(struct folder *f, uint64_t gtid)
+static struct folded_thread *folded_thread(struct folder *f, uint64_t gtid)
 {
 	uint32_t row = nps_map__get(&f->thread_of, gtid);
-	struct thread *t;
+	struct folded_thread *t;
 
 	if (row != NPS_NONE)
-		return &NPS_AT(&f->threads, struct thread, row);
+		return &NPS_AT(&f->threads, struct folded_thread, row);
 	t = nps_vec__push(&f->threads);
 	if (!t || nps_map__put(&f->thread_of, gtid, f->threads.len - 1)) {
 		f->err = -ENOMEM;
@@ -82,7 +82,7 @@ static struct thread *thread_of(struct folder *f, uint64_t gtid)
 	return t;
 }
 
-static void enter(struct folder *f, struct thread *t, uint64_t end, uint32_t node)
+static void folded_enter(struct folder *f, struct folded_thread *t, uint64_t end, uint32_t node)
 {
 	if (t->depth == DEPTH)
 		return;
@@ -101,16 +101,16 @@ static void enter(struct folder *f, struct thread *t, uint64_t end, uint32_t nod
 	t->stack[t->depth++] = (struct frame){ end, node };
 }
 
-static void add_time(int64_t *to, int64_t ns)
+static void folded_add_time(int64_t *to, int64_t ns)
 {
 	if (__builtin_add_overflow(*to, ns, to))
 		*to = ns > 0 ? INT64_MAX : INT64_MIN;
 }
 
 /* A frame of a host thread; they come in order of start. Returns its stack. */
-static uint32_t call(struct folder *f, const struct nps_item *item)
+static uint32_t folded_call(struct folder *f, const struct nps_item *item)
 {
-	struct thread *t = thread_of(f, item->lane);
+	struct folded_thread *t = folded_thread(f, item->lane);
 	int64_t ns = (int64_t)NPS_MIN(nps_item__length(item), (uint64_t)INT64_MAX);
 	uint32_t parent, node;
 
@@ -119,11 +119,11 @@ static uint32_t call(struct folder *f, const struct nps_item *item)
 	while (t->depth && t->stack[t->depth - 1].end <= item->start)
 		t->depth--;
 	parent = t->depth ? t->stack[t->depth - 1].node : ROOT;
-	node = child(f, parent, item->name);
-	add_time(&node_at(f, node)->host_ns, ns);
+	node = folded_child(f, parent, item->name);
+	folded_add_time(&folded_node(f, node)->host_ns, ns);
 	if (parent)
-		add_time(&node_at(f, parent)->host_ns, -ns);
-	enter(f, t, item->end, node);
+		folded_add_time(&folded_node(f, parent)->host_ns, -ns);
+	folded_enter(f, t, item->end, node);
 	return node;
 }
 
@@ -142,7 +142,7 @@ static void add_host_time(struct folder *f)
 
 	nps_timeline__open(&timeline, f->m, NPS_ITEM(PYTHON) | NPS_ITEM(OPERATOR) | NPS_ITEM(CALL));
 	while (!f->err && nps_timeline__next(&timeline, &item))
-		note_launch(f, item.connection, call(f, &item));
+		note_launch(f, item.connection, folded_call(f, &item));
 	err = nps_timeline__close(&timeline);
 	f->err = f->err ? f->err : err;
 }
@@ -156,12 +156,12 @@ static void add_device_time(struct folder *f)
 	nps_timeline__open(&timeline, f->m, NPS_ITEM(TASK));
 	while (nps_timeline__next(&timeline, &item))
 		if (item.connection < f->launched.len && f->m->task.source[item.row] != NPS_TIME_HOST_BOUNDS)
-			node_at(f, NPS_AT(&f->launched, uint32_t, item.connection))->device_ns +=
+			folded_node(f, NPS_AT(&f->launched, uint32_t, item.connection))->device_ns +=
 				item.end - item.start;
 	f->err = nps_timeline__close(&timeline);
 }
 
-static void frame_text(struct nps_writer *w, const char *text)
+static void put_frame_text(struct nps_writer *w, const char *text)
 {
 	for (; *text; text++)
 		nps_writer__bytes(w, *text == ';' ? ":" : (unsigned char)*text < ' ' ? " " : text, 1);
@@ -171,10 +171,10 @@ static void line(const struct folder *f, struct nps_writer *w, uint32_t node, ui
 {
 	uint32_t path[DEPTH + 1], n = 0;
 
-	for (uint32_t i = node; i != ROOT && n < NPS_ARRAY_SIZE(path); i = node_at(f, i)->parent)
+	for (uint32_t i = node; i != ROOT && n < NPS_ARRAY_SIZE(path); i = folded_node(f, i)->parent)
 		path[n++] = i;
 	while (n--) {
-		frame_text(w, nps_model__text(f->m, node_at(f, path[n])->text));
+		put_frame_text(w, nps_model__text(f->m, folded_node(f, path[n])->text));
 		nps_writer__lit(w, n ? ";" : " ");
 	}
 	nps_writer__u64(w, us);
@@ -188,14 +188,14 @@ static int write_file(const struct folder *f, int dirfd, const char *name, bool 
 	int err;
 
 	for (size_t i = 1; !any && i < f->nodes.len; i++)
-		any = device ? node_at(f, i)->device_ns >= 1000 : node_at(f, i)->host_ns >= 1000;
+		any = device ? folded_node(f, i)->device_ns >= 1000 : folded_node(f, i)->host_ns >= 1000;
 	if (!any)
 		return 0;
 	err = nps_writer__open(&w, dirfd, name);
 	if (err)
 		return err;
 	for (size_t i = 1; i < f->nodes.len; i++) {
-		const struct node *node = node_at(f, i);
+		const struct node *node = folded_node(f, i);
 		uint64_t ns = device ? node->device_ns : (uint64_t)NPS_MAX(node->host_ns, 0L);
 
 		if (ns >= 1000)
@@ -204,14 +204,14 @@ static int write_file(const struct folder *f, int dirfd, const char *name, bool 
 	return nps_writer__close(&w);
 }
 
-static int init(struct folder *f, const struct nps_model *m)
+static int folded_init(struct folder *f, const struct nps_model *m)
 {
 	struct nps_pace pace = { .model = m };
 	uint32_t most = 0;
 
 	*f = (struct folder){ .m = m };
 	nps_vec__init(&f->nodes, m->tmpfd, sizeof(struct node));
-	nps_vec__init(&f->threads, m->tmpfd, sizeof(struct thread));
+	nps_vec__init(&f->threads, m->tmpfd, sizeof(struct folded_thread));
 	nps_vec__init(&f->launched, m->tmpfd, sizeof(uint32_t));
 	for (size_t i = 0; i < m->api.t.len; i++) {
 		if (m->api.connection[i] != NPS_NO_ID)
@@ -229,7 +229,7 @@ static int init(struct folder *f, const struct nps_model *m)
 int nps_export__folded(const struct nps_export *ex, int dirfd)
 {
 	struct folder f;
-	int err = init(&f, ex->model);
+	int err = folded_init(&f, ex->model);
 
 	if (err)
 		goto out;
@@ -241,7 +241,7 @@ int nps_export__folded(const struct nps_export *ex, int dirfd)
 	err = err ? err : write_file(&f, dirfd, "npuscope_device.folded", true);
 out:
 	for (size_t i = 0; i < f.threads.len; i++)
-		free(NPS_AT(&f.threads, struct thread, i).stack);
+		free(NPS_AT(&f.threads, struct folded_thread, i).stack);
 	nps_vec__free(&f.nodes);
 	nps_vec__free(&f.threads);
 	nps_vec__free(&f.launched);

@@ -42,7 +42,7 @@ static const char indexes[] =
  * Kinds of slices by their arguments, written by SQLite as JSON. Values are strings: Insight fails at
  * numbers.
  */
-enum what { PLAIN, ON_CPU, ASLEEP, RUNNABLE, SLICE, SWITCH, IRQ, SOFTIRQ, WHATS };
+enum ftrace_track { PLAIN, ON_CPU, ASLEEP, RUNNABLE, SLICE, SWITCH, IRQ, SOFTIRQ, WHATS };
 
 #define INSERT(args)                                                                                         \
 	"INSERT INTO slice (timestamp, duration, end_time, name, track_id, args) VALUES (?1, ?2 - ?1, ?2, "  \
@@ -74,14 +74,14 @@ struct ftrace {
 	struct nps_pace pace;
 };
 
-static void keep(struct ftrace *f, int err)
+static void ftrace_keep_error(struct ftrace *f, int err)
 {
 	if (err && !f->db.err)
 		f->db.err = err;
 }
 
 /* `comm:tid`, which the viewer takes apart at the last colon. */
-static void thread_name(const char *comm, uint32_t tid, char out[NAME_BYTES])
+static void ftrace_thread_name(const char *comm, uint32_t tid, char out[NAME_BYTES])
 {
 	char clean[NAME_BYTES - 16];
 	size_t len = nps_utf8_clean(clean, comm, NPS_MIN(strlen(comm), sizeof(clean) / 4));
@@ -97,7 +97,7 @@ static uint32_t track(struct ftrace *f, uint64_t key, const char *layer, const c
 	if (id != NPS_NONE || f->db.err)
 		return id;
 	id = ++f->ntracks;
-	keep(f, nps_map__put(&f->tracks, key, id));
+	ftrace_keep_error(f, nps_map__put(&f->tracks, key, id));
 	sqlite3_bind_int64(f->thread, 1, id);
 	sqlite3_bind_text(f->thread, 2, name, -1, SQLITE_STATIC);
 	sqlite3_bind_text(f->thread, 3, layer, -1, SQLITE_STATIC);
@@ -114,8 +114,8 @@ static uint32_t cpu_track(struct ftrace *f, uint32_t cpu)
 }
 
 /* Begins the slice of ITEM; the arguments of its kind follow from parameter 5. */
-static sqlite3_stmt *begin(struct ftrace *f, enum what what, uint32_t track_id, const char *name,
-			   const struct nps_item *item)
+static sqlite3_stmt *ftrace_begin(struct ftrace *f, enum ftrace_track what, uint32_t track_id,
+				  const char *name, const struct nps_item *item)
 {
 	sqlite3_stmt *insert = f->insert[what];
 
@@ -126,52 +126,52 @@ static sqlite3_stmt *begin(struct ftrace *f, enum what what, uint32_t track_id, 
 	return insert;
 }
 
-static void end(struct ftrace *f, sqlite3_stmt *insert)
+static void ftrace_end(struct ftrace *f, sqlite3_stmt *insert)
 {
 	nps_db_writer__step(&f->db, insert);
 }
 
 /* A state of the thread on LANE, which is WHAT, with TEXT as its second argument. */
-static void state(struct ftrace *f, const struct nps_item *item, uint32_t lane, enum what what,
+static void state(struct ftrace *f, const struct nps_item *item, uint32_t lane, enum ftrace_track what,
 		  const char *name, const char *text)
 {
-	sqlite3_stmt *s = begin(f, what, lane, name, item);
+	sqlite3_stmt *s = ftrace_begin(f, what, lane, name, item);
 
 	if (what != PLAIN)
 		sqlite3_bind_int64(s, 5, nps_item__device(item));
 	if (text)
 		sqlite3_bind_text(s, 6, text, -1, SQLITE_STATIC);
-	end(f, s);
+	ftrace_end(f, s);
 }
 
-static void queued(struct ftrace *f, const struct nps_item *item, uint32_t lane)
+static void ftrace_queued(struct ftrace *f, const struct nps_item *item, uint32_t lane)
 {
 	uint32_t waker = f->m->run.waker[item->row];
 	char name[NAME_BYTES];
 
 	if (waker)
-		thread_name(nps_run__waker(f->m, item->row), waker, name);
+		ftrace_thread_name(nps_run__waker(f->m, item->row), waker, name);
 	state(f, item, lane, waker ? RUNNABLE : ON_CPU, "Runnable", waker ? name : NULL);
 }
 
-static void on_cpu(struct ftrace *f, const struct nps_item *item, const char *name)
+static void ftrace_on_cpu(struct ftrace *f, const struct nps_item *item, const char *name)
 {
 	const struct nps_run_table *run = &f->m->run;
-	sqlite3_stmt *s = begin(f, SLICE, cpu_track(f, nps_item__device(item)), name, item);
+	sqlite3_stmt *s = ftrace_begin(f, SLICE, cpu_track(f, nps_item__device(item)), name, item);
 
 	sqlite3_bind_text(s, 5, nps_run__letter(run->state[item->row]), -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 6, run->prio[item->row]);
 	sqlite3_bind_int64(s, 7, nps_item__tid(item));
-	end(f, s);
+	ftrace_end(f, s);
 }
 
-static void switched(struct ftrace *f, const struct nps_item *item, const char *name)
+static void ftrace_switched(struct ftrace *f, const struct nps_item *item, const char *name)
 {
 	const struct nps_run_table *run = &f->m->run;
 	uint32_t row = item->row;
 	char comm[NAME_BYTES], next[NAME_BYTES];
 	const char *next_comm = nps_run__next(f->m, row);
-	sqlite3_stmt *s = begin(f, SWITCH, cpu_track(f, nps_item__device(item)), "sched_switch", item);
+	sqlite3_stmt *s = ftrace_begin(f, SWITCH, cpu_track(f, nps_item__device(item)), "sched_switch", item);
 
 	snprintf(comm, sizeof(comm), "%.*s", (int)(strrchr(name, ':') - name), name);
 	next[nps_utf8_clean(next, next_comm, NPS_MIN(strlen(next_comm), sizeof(next) / 4))] = 0;
@@ -181,7 +181,7 @@ static void switched(struct ftrace *f, const struct nps_item *item, const char *
 	sqlite3_bind_text(s, 8, nps_run__letter(run->state[row]), -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 9, next, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 10, run->next[row]);
-	end(f, s);
+	ftrace_end(f, s);
 }
 
 /* An item of the thread that is called NAME and has LANE. */
@@ -192,17 +192,17 @@ static void put_item(struct ftrace *f, const struct nps_item *item, uint32_t lan
 		state(f, item, lane, ASLEEP, "Sleeping", nps_run__left(f->m, item->before));
 		break;
 	case NPS_ITEM_RUNNABLE:
-		queued(f, item, lane);
+		ftrace_queued(f, item, lane);
 		break;
 	case NPS_ITEM_FIRST:
 		state(f, item, lane, PLAIN, "Running", NULL);
 		break;
 	case NPS_ITEM_RUNNING:
 		state(f, item, lane, ON_CPU, "Running", NULL);
-		on_cpu(f, item, name);
+		ftrace_on_cpu(f, item, name);
 		break;
 	case NPS_ITEM_SWITCH:
-		switched(f, item, name);
+		ftrace_switched(f, item, name);
 		break;
 	default:
 		break;
@@ -218,44 +218,44 @@ static void one_run(struct ftrace *f, uint32_t row)
 	uint32_t lane;
 	size_t n = nps_timeline__wait(f->m, row, nps_map__get(&f->last, run->tid[row]), items);
 
-	thread_name(nps_run__comm(f->m, run->comm[row]), run->tid[row], name);
+	ftrace_thread_name(nps_run__comm(f->m, run->comm[row]), run->tid[row], name);
 	lane = track(f, thread, "Process Scheduling", name);
-	keep(f, nps_map__put(&f->last, run->tid[row], row));
+	ftrace_keep_error(f, nps_map__put(&f->last, run->tid[row], row));
 	n += nps_timeline__run(f->m, row, nps_map__get(&f->named, thread) == NPS_NONE, items + n);
 	if (nps_run__ran(f->m, row))
-		keep(f, nps_map__put(&f->named, thread, 1));
+		ftrace_keep_error(f, nps_map__put(&f->named, thread, 1));
 	for (size_t i = 0; i < n; i++)
 		put_item(f, &items[i], lane, name);
 }
 
-static void interrupt(struct ftrace *f, const struct nps_item *item)
+static void ftrace_interrupt(struct ftrace *f, const struct nps_item *item)
 {
 	const struct nps_irq_table *irq = &f->m->irq;
 	bool soft = irq->what[item->row] == NPS_IRQ_SOFT;
 	char task[NAME_BYTES], name[NAME_BYTES];
 	const char *text = nps_model__text(f->m, item->name);
-	sqlite3_stmt *s = begin(f, soft ? SOFTIRQ : IRQ, cpu_track(f, nps_item__device(item)),
-				soft ? "softirq" : "irq", item);
+	sqlite3_stmt *s = ftrace_begin(f, soft ? SOFTIRQ : IRQ, cpu_track(f, nps_item__device(item)),
+				       soft ? "softirq" : "irq", item);
 
-	thread_name(nps_run__comm(f->m, irq->comm[item->row]), nps_item__tid(item), task);
+	ftrace_thread_name(nps_run__comm(f->m, irq->comm[item->row]), nps_item__tid(item), task);
 	name[nps_utf8_clean(name, text, NPS_MIN(strlen(text), sizeof(name) / 4))] = 0;
 	sqlite3_bind_text(s, 5, task, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 6, name, -1, SQLITE_STATIC);
-	end(f, s);
+	ftrace_end(f, s);
 }
 
-static void interrupts(struct ftrace *f)
+static void ftrace_interrupts(struct ftrace *f)
 {
 	struct nps_timeline timeline;
 	struct nps_item item;
 
 	nps_timeline__open(&timeline, f->m, NPS_ITEM(INTERRUPT));
 	while (!f->db.err && nps_timeline__next(&timeline, &item))
-		interrupt(f, &item);
-	keep(f, nps_timeline__close(&timeline));
+		ftrace_interrupt(f, &item);
+	ftrace_keep_error(f, nps_timeline__close(&timeline));
 }
 
-static void fill(struct ftrace *f)
+static void ftrace_fill(struct ftrace *f)
 {
 	nps_db_writer__exec(&f->db, schema);
 	f->thread = nps_db_writer__prepare(&f->db, "INSERT INTO thread (track_id, tid, pid, thread_name, "
@@ -264,7 +264,7 @@ static void fill(struct ftrace *f)
 		f->insert[i] = nps_db_writer__prepare(&f->db, inserts[i]);
 	for (size_t i = 0; !f->db.err && i < f->m->run.t.len; i++, nps_pace__step(&f->pace))
 		one_run(f, i);
-	interrupts(f);
+	ftrace_interrupts(f);
 	sqlite3_finalize(f->thread);
 	for (int i = 0; i < WHATS; i++)
 		sqlite3_finalize(f->insert[i]);
@@ -283,7 +283,7 @@ int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *pa
 	if (snprintf(name, sizeof(name), "%s/ftrace_data.db", path) >= (int)sizeof(name))
 		return -ENAMETOOLONG;
 	if (!nps_db_writer__open(&f.db, name))
-		fill(&f);
+		ftrace_fill(&f);
 	err = nps_db_writer__close(&f.db);
 	nps_map__free(&f.tracks);
 	nps_map__free(&f.named);

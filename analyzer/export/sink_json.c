@@ -19,7 +19,7 @@ static uint32_t wanted_items(const struct nps_trace *t)
 	return t->pruned ? wanted : wanted | NPS_ITEM(COLLECTIVE_TASK);
 }
 
-static void write_item(struct nps_trace *t, const struct nps_item *item)
+static void json_write_item(struct nps_trace *t, const struct nps_item *item)
 {
 	switch (item->kind) {
 	case NPS_ITEM_CALL:
@@ -95,7 +95,7 @@ static uint64_t estimate(const struct nps_model *m)
 				  m->overlap.t.len + m->osrt.t.len + m->driver.t.len + 5 * m->run.t.len);
 }
 
-static int open_file(struct nps_trace *t, int dirfd, const char *name)
+static int json_open_file(struct nps_trace *t, int dirfd, const char *name)
 {
 	int err = t->ex->gzip && t->m->layout == NPS_LAYOUT_TORCH ? nps_writer__open_gzip(&t->w, dirfd, name)
 								  : nps_writer__open(&t->w, dirfd, name);
@@ -116,12 +116,12 @@ static int close_file(struct nps_trace *t, int err)
 }
 
 /* Items by time, until the file is as large as it may be. */
-static int write_items(struct nps_trace *t, uint64_t largest)
+static int json_write_items(struct nps_trace *t, uint64_t largest)
 {
 	struct nps_item item;
 
 	while (!t->w.err && nps_timeline__next(&t->timeline, &item)) {
-		write_item(t, &item);
+		json_write_item(t, &item);
 		if (nps_writer__written(&t->w) >= largest)
 			break;
 	}
@@ -130,13 +130,13 @@ static int write_items(struct nps_trace *t, uint64_t largest)
 
 static int write_torch(struct nps_trace *t, int dirfd)
 {
-	int err = open_file(t, dirfd, t->ex->gzip ? "trace_view.json.gz" : "trace_view.json");
+	int err = json_open_file(t, dirfd, t->ex->gzip ? "trace_view.json.gz" : "trace_view.json");
 
 	if (err)
 		return err;
 	err = nps_trace__torch(t);
 	err = err ? err : name_layers(t);
-	err = err ? err : write_items(t, UINT64_MAX);
+	err = err ? err : json_write_items(t, UINT64_MAX);
 	nps_trace__close_counters(t);
 	err = err ? err : nps_trace__torch_to_npu(t);
 	return close_file(t, err);
@@ -155,11 +155,11 @@ static int write_msprof(struct nps_trace *t, int dirfd)
 			snprintf(name, sizeof(name), "msprof_slice_%u_%s.json", number, t->ex->stamp);
 		else
 			snprintf(name, sizeof(name), "msprof_%s.json", t->ex->stamp);
-		err = open_file(t, dirfd, name);
+		err = json_open_file(t, dirfd, name);
 		if (err)
 			return err;
 		err = name_layers(t);
-		err = err ? err : write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
+		err = err ? err : json_write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
 		if (nps_timeline__ended(&t->timeline))
 			nps_trace__close_counters(t);
 		err = close_file(t, err);
@@ -168,7 +168,7 @@ static int write_msprof(struct nps_trace *t, int dirfd)
 	return err;
 }
 
-static void init(struct nps_trace *t, const struct nps_export *ex)
+static void json_init(struct nps_trace *t, const struct nps_export *ex)
 {
 	const struct nps_model *m = ex->model;
 
@@ -191,7 +191,7 @@ static void init(struct nps_trace *t, const struct nps_export *ex)
 	nps_vec__init(&t->sched_lanes, m->tmpfd, sizeof(uint32_t));
 }
 
-static void done(struct nps_trace *t)
+static void json_done(struct nps_trace *t)
 {
 	nps_counter_view__free(&t->counters);
 	nps_trace_lanes__free(&t->cann);
@@ -220,7 +220,7 @@ int nps_export__trace(const struct nps_export *ex, int dirfd)
 	struct nps_trace t;
 	int err, closed;
 
-	init(&t, ex);
+	json_init(&t, ex);
 	nps_timeline__open(&t.timeline, ex->model, wanted_items(&t));
 	err = scan(&t);
 	if (err)
@@ -228,6 +228,6 @@ int nps_export__trace(const struct nps_export *ex, int dirfd)
 	err = ex->model->layout == NPS_LAYOUT_TORCH ? write_torch(&t, dirfd) : write_msprof(&t, dirfd);
 out:
 	closed = nps_timeline__close(&t.timeline);
-	done(&t);
+	json_done(&t);
 	return err ? err : closed;
 }

@@ -53,14 +53,14 @@ enum kind {
 #define QUEUE_FLOW (1ULL << 32) /* + the queue's own number */
 
 /* The track of (KIND, NUMBER), 0 if it has not been made. */
-static uint64_t known(const struct perfetto *p, enum kind kind, uint64_t number)
+static uint64_t track_find(const struct perfetto *p, enum kind kind, uint64_t number)
 {
 	uint32_t row = nps_map__get(&p->rows, nps_hash2(kind, number));
 
 	return row == NPS_NONE ? 0 : NPS_AT(&p->tracks, uint64_t, row);
 }
 
-static uint64_t remember(struct perfetto *p, enum kind kind, uint64_t number, uint64_t track)
+static uint64_t track_remember(struct perfetto *p, enum kind kind, uint64_t number, uint64_t track)
 {
 	uint64_t *slot = nps_vec__push(&p->tracks);
 
@@ -75,16 +75,16 @@ static uint64_t remember(struct perfetto *p, enum kind kind, uint64_t number, ui
 static uint64_t numbered(struct perfetto *p, enum kind kind, uint64_t number, uint64_t parent,
 			 const char *name, uint64_t shown, int32_t rank)
 {
-	uint64_t track = known(p, kind, number);
+	uint64_t track = track_find(p, kind, number);
 	char text[96];
 
 	if (track)
 		return track;
 	snprintf(text, sizeof(text), "%s %llu", name, (unsigned long long)shown);
-	return remember(p, kind, number, nps_pftrace__track(p->w, parent, text, rank));
+	return track_remember(p, kind, number, nps_pftrace__track(p->w, parent, text, rank));
 }
 
-static const char *text(const struct perfetto *p, uint32_t id)
+static const char *perfetto_text(const struct perfetto *p, uint32_t id)
 {
 	return nps_model__text(p->m, id);
 }
@@ -98,7 +98,7 @@ static void slice(struct perfetto *p, uint64_t track, const struct nps_item *ite
 /* --- host ---------------------------------------------------------------------------------------------- */
 
 /* The scheduler names threads: the last name of each counts, because most get theirs after their start. */
-static void name_threads(struct perfetto *p)
+static void perfetto_name_threads(struct perfetto *p)
 {
 	const struct nps_run_table *t = &p->m->run;
 
@@ -109,34 +109,35 @@ static void name_threads(struct perfetto *p)
 	}
 }
 
-static const char *thread_name(const struct perfetto *p, uint32_t tid)
+static const char *perfetto_thread_name(const struct perfetto *p, uint32_t tid)
 {
 	uint32_t name = nps_map__get(&p->threads, tid);
 
-	return text(p, name == NPS_NONE && tid == p->m->pid ? p->m->process : name);
+	return perfetto_text(p, name == NPS_NONE && tid == p->m->pid ? p->m->process : name);
 }
 
 static uint64_t thread_track(struct perfetto *p, uint64_t gtid)
 {
-	uint64_t track = known(p, THREAD, gtid);
+	uint64_t track = track_find(p, THREAD, gtid);
 	uint32_t tid = gtid & UINT32_MAX;
 
 	if (track)
 		return track;
 	if (tid > INT32_MAX) /* no thread of a Linux system: an imported number */
 		return numbered(p, THREAD, gtid, p->process, "Thread", tid, 0);
-	return remember(p, THREAD, gtid,
-			nps_pftrace__thread(p->w, p->process, (int32_t)tid, thread_name(p, tid), 0));
+	return track_remember(p, THREAD, gtid,
+			      nps_pftrace__thread(p->w, p->process, (int32_t)tid,
+						  perfetto_thread_name(p, tid), 0));
 }
 
-static void call(struct perfetto *p, const struct nps_item *item)
+static void perfetto_call(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_api_table *t = &p->m->api;
 	const char *ending = nps_call__ending(t->ending[item->row]);
 
-	slice(p, thread_track(p, item->lane), item, "cann", text(p, item->name));
+	slice(p, thread_track(p, item->lane), item, "cann", perfetto_text(p, item->name));
 	if (t->item[item->row] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "item", text(p, t->item[item->row]));
+		nps_pftrace__arg_text(p->w, "item", perfetto_text(p, t->item[item->row]));
 	if (item->connection != NPS_NO_ID) {
 		nps_pftrace__arg_u64(p->w, "connection_id", item->connection);
 		nps_pftrace__flow(p->w, item->connection);
@@ -145,30 +146,30 @@ static void call(struct perfetto *p, const struct nps_item *item)
 		nps_pftrace__arg_text(p->w, "end", ending);
 }
 
-static void torch(struct perfetto *p, const struct nps_item *item)
+static void perfetto_torch(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_torch_table *t = &p->m->torch;
 	uint32_t row = item->row;
 
 	slice(p, thread_track(p, item->lane), item, item->kind == NPS_ITEM_PYTHON ? "python" : "cpu_op",
-	      text(p, item->name));
+	      perfetto_text(p, item->name));
 	if (t->input_shapes[row] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "Input Dims", text(p, t->input_shapes[row]));
+		nps_pftrace__arg_text(p->w, "Input Dims", perfetto_text(p, t->input_shapes[row]));
 	if (t->input_types[row] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "Input type", text(p, t->input_types[row]));
+		nps_pftrace__arg_text(p->w, "Input type", perfetto_text(p, t->input_types[row]));
 	if (t->sequence[row] != NPS_NULL && t->sequence[row] >= 0)
 		nps_pftrace__arg_i64(p->w, "Sequence number", t->sequence[row]);
 }
 
 /* Enqueue and dequeue overlap operators without nesting in them: they get lanes of their own. */
-static void queue(struct perfetto *p, const struct nps_item *item)
+static void perfetto_queue(struct perfetto *p, const struct nps_item *item)
 {
 	int64_t correlation = p->m->torch.correlation[item->row];
 
 	slice(p,
 	      numbered(p, LANE, nps_hash2(1, item->lane), p->process, "Task queue of thread",
 		       nps_item__tid(item), 1),
-	      item, "queue", text(p, item->name));
+	      item, "queue", perfetto_text(p, item->name));
 	if (correlation < 0 || correlation > UINT32_MAX)
 		return;
 	nps_pftrace__arg_i64(p->w, "correlation_id", correlation);
@@ -179,18 +180,18 @@ static void system_call(struct perfetto *p, const struct nps_item *item)
 {
 	slice(p,
 	      numbered(p, SYSCALLS, item->lane, p->process, "System calls of thread", nps_item__tid(item), 2),
-	      item, "osrt", text(p, item->name));
+	      item, "osrt", perfetto_text(p, item->name));
 	if (p->m->osrt.unfinished[item->row])
 		nps_pftrace__arg_text(p->w, "end", nps_call__ending(NPS_ENDING_UNFINISHED));
 }
 
-static void running(struct perfetto *p, const struct nps_item *item)
+static void perfetto_running(struct perfetto *p, const struct nps_item *item)
 {
 	uint32_t cpu = nps_item__device(item);
 	char name[96];
 
-	snprintf(name, sizeof(name), "%.60s:%u", item->name == NPS_NONE ? "unknown" : text(p, item->name),
-		 nps_item__tid(item));
+	snprintf(name, sizeof(name), "%.60s:%u",
+		 item->name == NPS_NONE ? "unknown" : perfetto_text(p, item->name), nps_item__tid(item));
 	slice(p, numbered(p, CPU, cpu, p->cpus, "CPU", cpu, (int32_t)NPS_MIN(cpu, 4096U)), item, "sched",
 	      name);
 }
@@ -198,19 +199,20 @@ static void running(struct perfetto *p, const struct nps_item *item)
 static void mark(struct perfetto *p, const struct nps_item *item)
 {
 	uint32_t domain = p->m->mstx.domain[item->row];
-	uint64_t track = known(p, MSTX, domain);
+	uint64_t track = track_find(p, MSTX, domain);
 
 	if (!track)
-		track = remember(p, MSTX, domain,
-				 nps_pftrace__track(p->w, p->process,
-						    domain == NPS_NONE ? "MsTx" : text(p, domain), 4));
+		track = track_remember(
+			p, MSTX, domain,
+			nps_pftrace__track(p->w, p->process,
+					   domain == NPS_NONE ? "MsTx" : perfetto_text(p, domain), 4));
 	if (nps_item__length(item))
-		slice(p, track, item, "mstx", text(p, item->name));
+		slice(p, track, item, "mstx", perfetto_text(p, item->name));
 	else
-		nps_pftrace__instant(p->w, track, item->start, "mstx", text(p, item->name));
+		nps_pftrace__instant(p->w, track, item->start, "mstx", perfetto_text(p, item->name));
 }
 
-static void step(struct perfetto *p, const struct nps_item *item)
+static void perfetto_step(struct perfetto *p, const struct nps_item *item)
 {
 	char name[48];
 
@@ -220,7 +222,7 @@ static void step(struct perfetto *p, const struct nps_item *item)
 
 /* --- device -------------------------------------------------------------------------------------------- */
 
-static const char *source(uint8_t source)
+static const char *source_name(uint8_t source)
 {
 	return source == NPS_TIME_DEVICE_LOG ? "device log" : "host bounds";
 }
@@ -237,7 +239,7 @@ static void compute_args(struct perfetto *p, uint32_t task)
 		return;
 	nps_pftrace__arg_text(p->w, "Type", nps_model__text_or_na(p->m, t->type[i]));
 	if (t->input_shapes[i] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "Input Shapes", text(p, t->input_shapes[i]));
+		nps_pftrace__arg_text(p->w, "Input Shapes", perfetto_text(p, t->input_shapes[i]));
 }
 
 static void memcpy_args(struct perfetto *p, uint32_t task)
@@ -256,10 +258,10 @@ static void task_args(struct perfetto *p, const struct nps_item *item)
 	uint32_t row = item->row;
 	int64_t error = -1;
 
-	nps_pftrace__arg_text(p->w, "Task Type", text(p, t->hw_type[row]));
+	nps_pftrace__arg_text(p->w, "Task Type", perfetto_text(p, t->hw_type[row]));
 	nps_pftrace__arg_u64(p->w, "Task Id", t->task[row]);
 	if (t->source[row] != NPS_TIME_IMPORTED)
-		nps_pftrace__arg_text(p->w, "time_source", source(t->source[row]));
+		nps_pftrace__arg_text(p->w, "time_source", source_name(t->source[row]));
 	if (t->source[row] == NPS_TIME_DEVICE_LOG)
 		error = nps_clock_error_at(p->m, nps_item__device(item), item->start);
 	if (error >= 0)
@@ -274,7 +276,7 @@ static void task(struct perfetto *p, const struct nps_item *item)
 	uint64_t npu = numbered(p, NPU, device, 0, "Ascend Hardware NPU", device, RANK_DEVICE);
 
 	slice(p, numbered(p, STREAM, item->lane, npu, "Stream", stream, (int32_t)NPS_MIN(stream, 65535U)),
-	      item, "npu", text(p, item->name));
+	      item, "npu", perfetto_text(p, item->name));
 	task_args(p, item);
 	/* The call of a collective leads to the collective. */
 	if (item->connection != NPS_NO_ID && p->m->task.class[item->row] != NPS_CLASS_COMM)
@@ -285,21 +287,21 @@ static void task(struct perfetto *p, const struct nps_item *item)
 static uint64_t group_track(struct perfetto *p, const struct nps_item *item)
 {
 	uint32_t device = nps_item__device(item);
-	uint64_t npu, track = known(p, GROUP, item->lane);
+	uint64_t npu, track = track_find(p, GROUP, item->lane);
 	char name[160];
 
 	if (track)
 		return track;
 	npu = numbered(p, COMM_NPU, device, 0, "Communication NPU", device, RANK_COMM);
 	snprintf(name, sizeof(name), "Group %.120s", nps_model__text_or_na(p->m, nps_item__tid(item)));
-	return remember(p, GROUP, item->lane, nps_pftrace__track(p->w, npu, name, 0));
+	return track_remember(p, GROUP, item->lane, nps_pftrace__track(p->w, npu, name, 0));
 }
 
-static void collective(struct perfetto *p, const struct nps_item *item)
+static void perfetto_collective(struct perfetto *p, const struct nps_item *item)
 {
 	int64_t count = p->m->comm_op.count[item->row];
 
-	slice(p, group_track(p, item), item, "communication", text(p, item->name));
+	slice(p, group_track(p, item), item, "communication", perfetto_text(p, item->name));
 	if (count != NPS_NULL)
 		nps_pftrace__arg_i64(p->w, "count", count);
 	if (item->connection != NPS_NO_ID)
@@ -311,7 +313,7 @@ static uint64_t plane_track(struct perfetto *p, const struct nps_item *item, int
 {
 	bool reported = plane >= 0 && plane < NPS_NONE;
 	uint64_t number = nps_hash2(item->lane, reported ? (uint64_t)plane : NPS_NONE),
-		 track = known(p, PLANE, number), parent;
+		 track = track_find(p, PLANE, number), parent;
 
 	if (track)
 		return track;
@@ -319,14 +321,15 @@ static uint64_t plane_track(struct perfetto *p, const struct nps_item *item, int
 	if (reported)
 		return numbered(p, PLANE, number, parent, "Plane", (uint64_t)plane,
 				(int32_t)NPS_MIN(plane, 65535));
-	return remember(p, PLANE, number, nps_pftrace__track(p->w, parent, "Tasks", 65536));
+	return track_remember(p, PLANE, number, nps_pftrace__track(p->w, parent, "Tasks", 65536));
 }
 
-static void collective_task(struct perfetto *p, const struct nps_item *item)
+static void perfetto_collective_task(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_comm_task_table *t = &p->m->comm_task;
 
-	slice(p, plane_track(p, item, t->plane[item->row]), item, "communication", text(p, item->name));
+	slice(p, plane_track(p, item, t->plane[item->row]), item, "communication",
+	      perfetto_text(p, item->name));
 	if (t->size[item->row] >= 0)
 		nps_pftrace__arg_i64(p->w, "size(Byte)", t->size[item->row]);
 }
@@ -335,13 +338,13 @@ static void overlap(struct perfetto *p, const struct nps_item *item)
 {
 	uint32_t device = nps_item__device(item), type = nps_item__tid(item);
 	uint64_t npu = numbered(p, OVERLAP, device, 0, "Overlap Analysis NPU", device, RANK_OVERLAP);
-	uint64_t track = known(p, LANE, item->lane);
+	uint64_t track = track_find(p, LANE, item->lane);
 
 	if (type >= NPS_OVERLAP_TYPES)
 		return;
 	if (!track)
-		track = remember(p, LANE, item->lane,
-				 nps_pftrace__track(p->w, npu, nps_overlap_names[type], (int32_t)type));
+		track = track_remember(p, LANE, item->lane,
+				       nps_pftrace__track(p->w, npu, nps_overlap_names[type], (int32_t)type));
 	slice(p, track, item, "overlap", nps_overlap_names[type]);
 }
 
@@ -351,7 +354,7 @@ static void overlap(struct perfetto *p, const struct nps_item *item)
 static void sample(struct perfetto *p, uint32_t device, const char *name, const char *unit, uint64_t ts,
 		   double value)
 {
-	uint64_t group = known(p, COUNTERS, device),
+	uint64_t group = track_find(p, COUNTERS, device),
 		 number = nps_hash2(device, nps_hash_bytes(name, strlen(name))), counter;
 	char title[64];
 
@@ -360,11 +363,13 @@ static void sample(struct perfetto *p, uint32_t device, const char *name, const 
 	if (!group) {
 		snprintf(title, sizeof(title), device == NPS_NONE ? "Host counters" : "Counters NPU %u",
 			 device);
-		group = remember(p, COUNTERS, device, nps_pftrace__track(p->w, 0, title, RANK_COUNTERS));
+		group = track_remember(p, COUNTERS, device,
+				       nps_pftrace__track(p->w, 0, title, RANK_COUNTERS));
 	}
-	counter = known(p, COUNTER, number);
+	counter = track_find(p, COUNTER, number);
 	if (!counter)
-		counter = remember(p, COUNTER, number, nps_pftrace__counter(p->w, group, name, unit, 0));
+		counter =
+			track_remember(p, COUNTER, number, nps_pftrace__counter(p->w, group, name, unit, 0));
 	nps_pftrace__value(p->w, counter, ts, value);
 }
 
@@ -399,25 +404,25 @@ static void samples_of(struct perfetto *p, const struct nps_item *item)
 	 NPS_ITEM(MARK) | NPS_ITEM(SAMPLE) | NPS_ITEM(RUNNING) | NPS_ITEM(STEP) | NPS_ITEM(COLLECTION) |     \
 	 NPS_ITEM(QUEUE))
 
-static void write_item(struct perfetto *p, const struct nps_item *item)
+static void perfetto_write_item(struct perfetto *p, const struct nps_item *item)
 {
 	switch (item->kind) {
 	case NPS_ITEM_PYTHON:
 	case NPS_ITEM_OPERATOR:
 	case NPS_ITEM_TORCH_MARK:
-		torch(p, item);
+		perfetto_torch(p, item);
 		break;
 	case NPS_ITEM_CALL:
-		call(p, item);
+		perfetto_call(p, item);
 		break;
 	case NPS_ITEM_TASK:
 		task(p, item);
 		break;
 	case NPS_ITEM_COLLECTIVE:
-		collective(p, item);
+		perfetto_collective(p, item);
 		break;
 	case NPS_ITEM_COLLECTIVE_TASK:
-		collective_task(p, item);
+		perfetto_collective_task(p, item);
 		break;
 	case NPS_ITEM_OVERLAP:
 		overlap(p, item);
@@ -432,23 +437,23 @@ static void write_item(struct perfetto *p, const struct nps_item *item)
 		samples_of(p, item);
 		break;
 	case NPS_ITEM_RUNNING:
-		running(p, item);
+		perfetto_running(p, item);
 		break;
 	case NPS_ITEM_STEP:
-		step(p, item);
+		perfetto_step(p, item);
 		break;
 	case NPS_ITEM_COLLECTION:
 		slice(p, p->collections, item, "gc", "GC");
 		break;
 	case NPS_ITEM_QUEUE:
-		queue(p, item);
+		perfetto_queue(p, item);
 		break;
 	default: /* not wanted */
 		break;
 	}
 }
 
-static void write_items(struct perfetto *p)
+static void perfetto_write_items(struct perfetto *p)
 {
 	struct nps_timeline timeline;
 	struct nps_item item;
@@ -456,29 +461,29 @@ static void write_items(struct perfetto *p)
 
 	nps_timeline__open(&timeline, p->m, WANTED);
 	while (!p->err && nps_timeline__next(&timeline, &item))
-		write_item(p, &item);
+		perfetto_write_item(p, &item);
 	err = nps_timeline__close(&timeline);
 	p->err = p->err ? p->err : err;
 }
 
-static void write_all(struct perfetto *p)
+static void perfetto_write_all(struct perfetto *p)
 {
 	const struct nps_pftrace_clock now = { NPS_PFTRACE_REALTIME, p->m->start };
-	const char *name = p->m->process == NPS_NONE ? "process" : text(p, p->m->process);
+	const char *name = p->m->process == NPS_NONE ? "process" : perfetto_text(p, p->m->process);
 
 	nps_pftrace__clocks(p->w, &now, 1);
 	if (p->m->pid > INT32_MAX)
 		p->process = nps_pftrace__track(p->w, 0, name, RANK_PROCESS);
 	else
 		p->process = nps_pftrace__process(p->w, (int32_t)p->m->pid, name, RANK_PROCESS);
-	name_threads(p);
+	perfetto_name_threads(p);
 	if (p->m->step.t.len)
 		p->steps = nps_pftrace__track(p->w, 0, "Steps", RANK_STEPS);
 	if (p->m->gc.t.len)
 		p->collections = nps_pftrace__track(p->w, p->process, "Python GC", 3);
 	if (p->m->run.t.len)
 		p->cpus = nps_pftrace__track(p->w, 0, "CPUs", RANK_CPU);
-	write_items(p);
+	perfetto_write_items(p);
 }
 
 int nps_export__perfetto(const struct nps_export *ex, int dirfd)
@@ -490,7 +495,7 @@ int nps_export__perfetto(const struct nps_export *ex, int dirfd)
 	err = err ? err : nps_pftrace__open(&p.w, dirfd, "npuscope.pftrace");
 	if (err)
 		goto out;
-	write_all(&p);
+	perfetto_write_all(&p);
 	if (nps_pftrace__crowded(p.w))
 		nps_msg("npuscope.pftrace: %llu slices overlap too many others: they are instants",
 			(unsigned long long)nps_pftrace__crowded(p.w));

@@ -11,7 +11,7 @@
 #define FORMAT 0x1fU /* without the flags */
 
 /* A column's cell, found once for all rows. */
-struct cell {
+struct table_cell {
 	const char *base; /* in row 0 of its source, if there is one; NULL: the format needs none */
 	size_t stride;
 	int64_t least, most; /* of integers: others are not known */
@@ -24,15 +24,15 @@ struct cell {
 struct nps_csv_rows {
 	struct nps_csv *csv;
 	void *ctx;
-	unsigned int asked;
+	unsigned int requested;
 	size_t ncells, room; /* of a variant: in use, in all */
-	struct cell *cells; /* of variant 0, then of the next */
+	struct table_cell *cells; /* of variant 0, then of the next */
 	char *header;
 };
 
 /* --- cells ------------------------------------------------------------------------------------------- */
 
-static inline uint64_t integer(const struct cell *c, const char *at)
+static inline uint64_t integer(const struct table_cell *c, const char *at)
 {
 	uint64_t value;
 
@@ -46,12 +46,12 @@ static inline uint64_t integer(const struct cell *c, const char *at)
 	return value;
 }
 
-static inline bool is_known(const struct cell *c, uint64_t value)
+static inline bool cell_is_known(const struct table_cell *c, uint64_t value)
 {
 	return (int64_t)value >= c->least && (int64_t)value <= c->most;
 }
 
-static void put_number(struct nps_csv *csv, const struct cell *c, uint64_t value)
+static void put_cell_number(struct nps_csv *csv, const struct table_cell *c, uint64_t value)
 {
 	if (c->kind == NPS_COLUMN_i64)
 		nps_csv__i64(csv, (int64_t)value);
@@ -59,7 +59,7 @@ static void put_number(struct nps_csv *csv, const struct cell *c, uint64_t value
 		nps_csv__u64(csv, value);
 }
 
-static void put_device(struct nps_csv *csv, uint32_t device)
+static void put_cell_device(struct nps_csv *csv, uint32_t device)
 {
 	if (device == NPS_NONE)
 		nps_csv__lit(csv, "host");
@@ -67,22 +67,22 @@ static void put_device(struct nps_csv *csv, uint32_t device)
 		nps_csv__u64(csv, device);
 }
 
-static void put_hex(struct nps_csv *csv, uint64_t value)
+static void put_cell_hex(struct nps_csv *csv, uint64_t value)
 {
 	char *at = nps_csv__room(csv, NPS_CSV_CELL);
 
 	nps_csv__cell(csv, at, (size_t)snprintf(at, NPS_CSV_CELL, "0x%" PRIx64, value));
 }
 
-static inline void put_integer(struct nps_csv *csv, const struct cell *c, uint64_t value)
+static inline void put_integer(struct nps_csv *csv, const struct table_cell *c, uint64_t value)
 {
 	switch (c->format) {
 	case NPS_CSV_NUMBER:
 	case NPS_CSV_ID:
-		put_number(csv, c, value);
+		put_cell_number(csv, c, value);
 		break;
 	case NPS_CSV_DEVICE:
-		put_device(csv, (uint32_t)value);
+		put_cell_device(csv, (uint32_t)value);
 		break;
 	case NPS_CSV_NPU:
 		nps_csv__npu(csv, (uint32_t)value);
@@ -94,7 +94,7 @@ static inline void put_integer(struct nps_csv *csv, const struct cell *c, uint64
 		nps_csv__u64(csv, value & UINT32_MAX);
 		break;
 	case NPS_CSV_HEX:
-		put_hex(csv, value);
+		put_cell_hex(csv, value);
 		break;
 	case NPS_CSV_TEXT:
 		nps_csv__text(csv, (uint32_t)value);
@@ -120,7 +120,7 @@ static inline void put_integer(struct nps_csv *csv, const struct cell *c, uint64
 }
 
 /* NaN: not known. */
-static inline double quotient(const struct cell *c, const char *at)
+static inline double cell_quotient(const struct table_cell *c, const char *at)
 {
 	uint64_t integral;
 	double value;
@@ -130,7 +130,7 @@ static inline double quotient(const struct cell *c, const char *at)
 		return value / c->per;
 	}
 	integral = integer(c, at);
-	if (!is_known(c, integral))
+	if (!cell_is_known(c, integral))
 		return NPS_NAN;
 	return (c->kind == NPS_COLUMN_i64 ? (double)(int64_t)integral : (double)integral) / c->per;
 }
@@ -177,7 +177,7 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 }
 
 /* False: the content of the cell is not known. */
-static inline bool put_known(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
+static inline bool put_known(struct nps_csv *csv, const struct table_cell *c, const struct nps_csv_row *row,
 			     void *ctx)
 {
 	size_t number = row->at[c->source];
@@ -197,12 +197,12 @@ static inline bool put_known(struct nps_csv *csv, const struct cell *c, const st
 	at = c->base + number * c->stride;
 	if (c->format < NPS_CSV_FIXED) {
 		integral = integer(c, at);
-		if (!is_known(c, integral))
+		if (!cell_is_known(c, integral))
 			return false;
 		put_integer(csv, c, integral);
 		return true;
 	}
-	value = quotient(c, at);
+	value = cell_quotient(c, at);
 	if (isnan(value))
 		return false;
 	put_quotient(csv, c->format, value);
@@ -211,7 +211,7 @@ static inline bool put_known(struct nps_csv *csv, const struct cell *c, const st
 
 void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
 {
-	const struct cell *c = rows->cells + row->variant * rows->room, *end = c + rows->ncells;
+	const struct table_cell *c = rows->cells + row->variant * rows->room, *end = c + rows->ncells;
 	struct nps_csv *csv = rows->csv;
 	void *ctx = rows->ctx;
 
@@ -250,19 +250,19 @@ static bool is_thousandths(unsigned int format)
 
 /* 0, or -EINVAL: the column does not fit its source. */
 static int find_cell(const struct nps_csv_column *column, const struct nps_csv_source *sources,
-		     struct cell *cell)
+		     struct table_cell *cell)
 {
 	const struct nps_csv_source *source = &sources[column->source % NPS_CSV_SOURCES];
 
-	*cell = (struct cell){ .format = column->format & FORMAT,
-			       .kind = storage(column->kind),
-			       .source = column->source,
-			       .least = INT64_MIN,
-			       .most = INT64_MAX,
-			       .per = column->per == 0 ? 1 : column->per,
-			       .blank = column->format & NPS_CSV_BLANK,
-			       .blank_no_row = column->format & NPS_CSV_BLANK_NO_ROW,
-			       .column = column };
+	*cell = (struct table_cell){ .format = column->format & FORMAT,
+				     .kind = storage(column->kind),
+				     .source = column->source,
+				     .least = INT64_MIN,
+				     .most = INT64_MAX,
+				     .per = column->per == 0 ? 1 : column->per,
+				     .blank = column->format & NPS_CSV_BLANK,
+				     .blank_no_row = column->format & NPS_CSV_BLANK_NO_ROW,
+				     .column = column };
 	if (column->format & NPS_CSV_0_NONE)
 		cell->least = 1;
 	else if (cell->kind == NPS_COLUMN_i64)
@@ -300,10 +300,11 @@ static const char *title(const struct nps_csv_column *column, bool msprof)
 	return msprof && column->msprof ? column->msprof : column->title;
 }
 
-static int add_column(struct nps_csv_rows *rows, struct layout *layout, const struct nps_csv_column *column)
+static int rows_add_column(struct nps_csv_rows *rows, struct layout *layout,
+			   const struct nps_csv_column *column)
 {
 	bool exists = !(column->when & ~layout->when);
-	struct cell cell;
+	struct table_cell cell;
 	int err;
 
 	if (column->title)
@@ -357,13 +358,13 @@ static int lay_out(struct nps_csv_rows *rows, const struct nps_export *ex, const
 	if (table->table)
 		sources[0].table = (const struct nps_table *)((const char *)ex->model + table->table);
 	for (size_t i = 0; !err && i < table->columns.len; i++)
-		err = add_column(rows, &layout, &table->columns.at[i]);
+		err = rows_add_column(rows, &layout, &table->columns.at[i]);
 	for (size_t i = 0; !err && i < input->more.len; i++)
-		err = add_column(rows, &layout, &input->more.at[i]);
+		err = rows_add_column(rows, &layout, &input->more.at[i]);
 	return err;
 }
 
-static void release(struct nps_csv_rows *rows)
+static void rows_release(struct nps_csv_rows *rows)
 {
 	free(rows->cells);
 	free(rows->header);
@@ -385,12 +386,12 @@ int nps_csv_rows__open(struct nps_csv_rows **rows, const struct nps_export *ex, 
 		return -ENOMEM;
 	input = input ? input : &none;
 	r->ctx = input->ctx;
-	r->asked = table->asked;
+	r->requested = table->requested;
 	err = lay_out(r, ex, table, input);
 	file.header = r->header;
 	r->csv = err ? NULL : nps_csv__new(ex, dirfd, &file);
 	if (!r->csv) {
-		release(r);
+		rows_release(r);
 		return err ? err : -ENOMEM;
 	}
 	*rows = r;
@@ -402,16 +403,16 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err)
 	int written;
 
 	if (!err && !rows->csv->open)
-		nps_csv__without_rows(rows->csv, rows->asked);
+		nps_csv__without_rows(rows->csv, rows->requested);
 	written = nps_csv__close(rows->csv);
-	release(rows);
+	rows_release(rows);
 	return err ? err : written;
 }
 
 /* --- all rows ---------------------------------------------------------------------------------------- */
 
-static size_t count(const struct nps_export *ex, const struct nps_csv_table *table,
-		    const struct nps_csv_input *input)
+static size_t rows_count(const struct nps_export *ex, const struct nps_csv_table *table,
+			 const struct nps_csv_input *input)
 {
 	const struct nps_table *t = table->table ? (const void *)((const char *)ex->model + table->table)
 						 : input->sources[0].table;
@@ -436,7 +437,7 @@ int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct np
 			nps_csv_rows__put(rows, &row);
 		return nps_csv_rows__close(rows, 0);
 	}
-	len = count(ex, table, input);
+	len = rows_count(ex, table, input);
 	for (size_t i = 0; !rows->csv->err && i < len; i++) {
 		row.at[0] = input->order ? input->order[i] : i;
 		nps_csv_rows__put(rows, &row);

@@ -104,7 +104,7 @@ static void sort_source(struct nps_timeline *t, size_t source)
 		nps_timeline__step(t, source);
 }
 
-static void add_torch(struct nps_timeline *t, enum nps_item_kind kind, uint32_t type)
+static void timeline_add_torch(struct nps_timeline *t, enum nps_item_kind kind, uint32_t type)
 {
 	const struct nps_torch_table *a = &t->m->torch;
 	struct nps_rows rows = { 0 };
@@ -169,7 +169,7 @@ static void add_tables(struct nps_timeline *t)
 			add_source(t, &tables[i]);
 }
 
-static void add_counters(struct nps_timeline *t)
+static void timeline_add_counters(struct nps_timeline *t)
 {
 	for (size_t k = 0; k < NPS_COUNTER_TABLES && t->wanted & NPS_ITEM(SAMPLE); k++) {
 		const struct nps_counter_table *table = &nps_counter_tables[k];
@@ -359,17 +359,17 @@ void nps_timeline__open(struct nps_timeline *t, const struct nps_model *m, uint3
 	*t = (struct nps_timeline){ .m = m, .wanted = wanted, .pace = { .model = m } };
 	nps_vec__init(&t->pending, m->tmpfd, sizeof(struct nps_item));
 	nps_vec__init(&t->following, m->tmpfd, sizeof(uint32_t));
-	add_torch(t, NPS_ITEM_PYTHON, NPS_API_PYTHON);
-	add_torch(t, NPS_ITEM_OPERATOR, NPS_API_TORCH_OP);
-	add_torch(t, NPS_ITEM_TORCH_MARK, NPS_API_TORCH_MSTX);
+	timeline_add_torch(t, NPS_ITEM_PYTHON, NPS_API_PYTHON);
+	timeline_add_torch(t, NPS_ITEM_OPERATOR, NPS_API_TORCH_OP);
+	timeline_add_torch(t, NPS_ITEM_TORCH_MARK, NPS_API_TORCH_MSTX);
 	add_tables(t);
-	add_counters(t);
+	timeline_add_counters(t);
 	add_sched(t);
 	if (wanted & NPS_ITEM(STEP))
 		add_source(t, &(struct nps_timeline_source){ SPAN(STEP, step) });
 	if (wanted & NPS_ITEM(COLLECTION))
 		add_source(t, &(struct nps_timeline_source){ SPAN(COLLECTION, gc), .gtid = m->gc.gtid });
-	add_torch(t, NPS_ITEM_QUEUE, NPS_API_TORCH_QUEUE);
+	timeline_add_torch(t, NPS_ITEM_QUEUE, NPS_API_TORCH_QUEUE);
 }
 
 int nps_timeline__close(struct nps_timeline *t)

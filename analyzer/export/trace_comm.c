@@ -12,7 +12,7 @@ static uint64_t group_key(uint32_t text, uint32_t device)
 	return (uint64_t)text << 32 | device;
 }
 
-static struct nps_trace_group *group_of(const struct nps_trace *t, uint32_t text, uint32_t device)
+static struct nps_trace_group *trace_group(const struct nps_trace *t, uint32_t text, uint32_t device)
 {
 	uint32_t row = nps_map__get(&t->group_of, group_key(text, nps_trace__device(t, device)));
 
@@ -24,7 +24,7 @@ static int add_group(struct nps_trace *t, uint32_t text, uint32_t device)
 	struct nps_trace_group *group;
 
 	device = nps_trace__device(t, device);
-	if (group_of(t, text, device))
+	if (trace_group(t, text, device))
 		return 0;
 	group = nps_vec__push(&t->groups);
 	if (!group)
@@ -59,7 +59,7 @@ static int find_groups(struct nps_trace *t)
 		err = add_group(t, task->group[i], device);
 		if (err)
 			break;
-		group = group_of(t, task->group[i], device);
+		group = trace_group(t, task->group[i], device);
 		group->planes = NPS_MAX(group->planes, (uint32_t)task->plane[i] + 1);
 	}
 	return err;
@@ -185,7 +185,7 @@ static void real_or_na(struct nps_writer *w, const char *key, double value)
 
 uint32_t nps_trace__comm_lane(const struct nps_trace *t, const struct nps_item *item)
 {
-	return group_of(t, nps_item__tid(item), nps_item__device(item))->lane;
+	return trace_group(t, nps_item__tid(item), nps_item__device(item))->lane;
 }
 
 static const char *yes_or_no(int64_t value)
@@ -193,7 +193,7 @@ static const char *yes_or_no(int64_t value)
 	return value == NPS_NULL ? "N/A" : value > 0 ? "yes" : "no";
 }
 
-static void measured(struct nps_trace *t, size_t row)
+static void collective_measured_args(struct nps_trace *t, size_t row)
 {
 	const struct nps_comm_op_table *op = &t->m->comm_op;
 
@@ -227,7 +227,7 @@ void nps_trace__comm_op(struct nps_trace *t, const struct nps_item *item)
 		nps_trace__string(w, ",\"relay\":", yes_or_no(op->relay[row]));
 		nps_trace__string(w, ",\"retry\":", yes_or_no(op->retry[row]));
 	}
-	measured(t, row);
+	collective_measured_args(t, row);
 	nps_writer__lit(w, "}");
 	nps_trace__end(w);
 	nps_trace__end_comm_link(t, row, pid, lane);
@@ -249,7 +249,7 @@ void nps_trace__comm_task(struct nps_trace *t, const struct nps_item *item)
 	const struct nps_task_table *task = &t->m->task;
 	uint32_t row = item->row, of = a->task[row];
 	const char *type = nps_trace__text(t, item->name);
-	const struct nps_trace_group *group = group_of(t, nps_item__tid(item), nps_item__device(item));
+	const struct nps_trace_group *group = trace_group(t, nps_item__tid(item), nps_item__device(item));
 	struct nps_writer *w = &t->w;
 
 	if (!has_lane(a->plane[row]) || !group)

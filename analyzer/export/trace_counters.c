@@ -8,7 +8,7 @@
 #define NAME (2 * LONGEST + 256) /* no name has more than two texts */
 
 /* A row of samples whose events are being written. */
-struct sample {
+struct counter_sample {
 	struct nps_trace *t;
 	const struct nps_counter_table *table;
 	size_t row;
@@ -16,7 +16,7 @@ struct sample {
 	bool whole_us; /* the time is written without decimals, as a number of generation A's */
 };
 
-static void put_name(struct sample *s, size_t counter, enum nps_counter_pattern pattern)
+static void put_counter_name(struct counter_sample *s, size_t counter, enum nps_counter_pattern pattern)
 {
 	char name[NAME];
 
@@ -24,13 +24,13 @@ static void put_name(struct sample *s, size_t counter, enum nps_counter_pattern 
 	nps_writer__json(&s->t->w, name);
 }
 
-static void begin_event(struct sample *s, size_t counter)
+static void begin_event(struct counter_sample *s, size_t counter)
 {
 	struct nps_writer *w = &s->t->w;
 
 	nps_writer__item(w);
 	nps_writer__lit(w, "{\"name\":");
-	put_name(s, counter, NPS_PATTERN_EVENT);
+	put_counter_name(s, counter, NPS_PATTERN_EVENT);
 	if (s->whole_us) {
 		nps_trace__u64(w, ",\"ts\":\"", s->time / 1000);
 		nps_writer__lit(w, "\"");
@@ -43,11 +43,11 @@ static void begin_event(struct sample *s, size_t counter)
 	nps_writer__lit(w, ",\"args\":{");
 }
 
-static void put_series(struct sample *s, size_t counter, struct nps_counter_number number, double per)
+static void put_series(struct counter_sample *s, size_t counter, struct nps_counter_number number, double per)
 {
 	struct nps_writer *w = &s->t->w;
 
-	put_name(s, counter, NPS_PATTERN_SERIES);
+	put_counter_name(s, counter, NPS_PATTERN_SERIES);
 	nps_writer__lit(w, ":");
 	if (number.kind == NPS_NUMBER_REAL)
 		nps_writer__number(w, per == 1 ? number.real : number.real / per);
@@ -62,7 +62,7 @@ static void put_series(struct sample *s, size_t counter, struct nps_counter_numb
 }
 
 /* Series that the table's rows have in every event. */
-static void put_ids(struct sample *s)
+static void put_ids(struct counter_sample *s)
 {
 	for (size_t i = 0; i < s->table->len; i++) {
 		if (!s->table->counters[i].id)
@@ -73,7 +73,7 @@ static void put_ids(struct sample *s)
 }
 
 /* The event of counter FIRST: all series that have a value. Returns the first counter of the next event. */
-static size_t put_event(struct sample *s, size_t first)
+static size_t put_event(struct counter_sample *s, size_t first)
 {
 	const struct nps_counter *c = s->table->counters;
 	bool any = false;
@@ -103,11 +103,11 @@ static size_t put_event(struct sample *s, size_t first)
 	return i;
 }
 
-static void put_sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row, uint64_t time,
-		       bool whole_us)
+static void put_counter_sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row,
+			       uint64_t time, bool whole_us)
 {
 	uint32_t device = nps_counter_table__device(t->m, table, row);
-	struct sample s = { t, table, row, nps_trace__pid(t, table->layer, device), time, whole_us };
+	struct counter_sample s = { t, table, row, nps_trace__pid(t, table->layer, device), time, whole_us };
 
 	for (size_t i = 0; i < table->len;)
 		i = table->counters[i].event ? put_event(&s, i) : i + 1;
@@ -151,13 +151,13 @@ void nps_trace__close_counters(struct nps_trace *t)
 		const struct nps_trace_held *held = &NPS_AT(&t->held, struct nps_trace_held, k);
 
 		if (t->m->end > nps_counter_table__times(t->m, held->table)[held->row])
-			put_sample(t, held->table, held->row, t->m->end, t->gen_a && !k);
+			put_counter_sample(t, held->table, held->row, t->m->end, t->gen_a && !k);
 	}
 }
 
 /* --- all tables --- */
 
-static bool is_shown(const struct nps_counter_table *table)
+static bool is_counter_shown(const struct nps_counter_table *table)
 {
 	return table->layer != NPS_TRACE_LAYERS;
 }
@@ -166,10 +166,11 @@ void nps_trace__sample(struct nps_trace *t, const struct nps_item *item)
 {
 	const struct nps_counter_table *table = item->table;
 
-	if (!is_shown(table))
+	if (!is_counter_shown(table))
 		return;
 	/* generation A writes the sample at the end of the capture without decimals */
-	put_sample(t, table, item->row, item->start, table->held && t->gen_a && item->start >= t->m->end);
+	put_counter_sample(t, table, item->row, item->start,
+			   table->held && t->gen_a && item->start >= t->m->end);
 	if (table->held)
 		hold_sample(t, table, item->row);
 }
@@ -180,7 +181,7 @@ int nps_trace__scan_counters(struct nps_trace *t)
 
 	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
 		const struct nps_counter_table *table = &nps_counter_tables[k];
-		size_t len = is_shown(table) ? nps_counter_table__of(t->m, table)->len : 0;
+		size_t len = is_counter_shown(table) ? nps_counter_table__of(t->m, table)->len : 0;
 
 		if (table->device == NPS_NO_COLUMN) {
 			t->counted_on[k] = len > 0;

@@ -8,7 +8,7 @@ static void note_device(struct nps_trace *t, uint64_t device)
 		t->devices |= 1ULL << device;
 }
 
-static void find_devices(struct nps_trace *t)
+static void trace_find_devices(struct nps_trace *t)
 {
 	const struct nps_model *m = t->m;
 
@@ -37,7 +37,7 @@ int nps_trace__scan_device(struct nps_trace *t)
 	const struct nps_mstx_table *mstx = &t->m->mstx;
 	int err = 0;
 
-	find_devices(t);
+	trace_find_devices(t);
 	for (size_t i = 0; !err && i < task->t.len; i++) {
 		if (task->class[i] != NPS_CLASS_PARENT)
 			err = nps_trace_lanes__add(&t->hardware, nps_trace__device(t, task->device[i]),

@@ -175,7 +175,7 @@ void nps_trace__flow(struct nps_trace *t, const char *cat, const char *prefix, u
 		nps_writer__lit(w, ",\"bp\":\"e\",\"ph\":\"f\"}");
 }
 
-static void bound(struct nps_trace *t, const char *key, uint64_t value)
+static void put_bound_arg(struct nps_trace *t, const char *key, uint64_t value)
 {
 	if (value == UINT64_MAX)
 		return;
@@ -217,8 +217,8 @@ void nps_trace__time_source(struct nps_trace *t, uint8_t source, size_t task)
 	}
 	if (row == b->t.len || b->task[row] != task)
 		return;
-	bound(t, ",\"start_low_us\":\"", b->start_low[row]);
-	bound(t, ",\"start_high_us\":\"", b->start_high[row]);
-	bound(t, ",\"end_low_us\":\"", b->end_low[row]);
-	bound(t, ",\"end_high_us\":\"", b->end_high[row]);
+	put_bound_arg(t, ",\"start_low_us\":\"", b->start_low[row]);
+	put_bound_arg(t, ",\"start_high_us\":\"", b->start_high[row]);
+	put_bound_arg(t, ",\"end_low_us\":\"", b->end_low[row]);
+	put_bound_arg(t, ",\"end_high_us\":\"", b->end_high[row]);
 }

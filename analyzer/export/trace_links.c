@@ -10,7 +10,7 @@
 #define NONE_SUCH (NPS_NONE - 1) /* no text's id, and not "unknown" */
 
 /* Databases of generation A have no details of memcpys: the host's type of the task decides. */
-static bool is_copy(const struct nps_trace *t, size_t task)
+static bool trace_is_copy(const struct nps_trace *t, size_t task)
 {
 	return t->m->task.class[task] == NPS_CLASS_MEMCPY ||
 	       (t->m->task.class[task] == NPS_CLASS_OTHER && t->m->task.type[task] == t->copy_type);
@@ -18,7 +18,7 @@ static bool is_copy(const struct nps_trace *t, size_t task)
 
 bool nps_trace__is_launch(const struct nps_trace *t, size_t task)
 {
-	return t->m->task.class[task] == NPS_CLASS_COMPUTE || is_copy(t, task);
+	return t->m->task.class[task] == NPS_CLASS_COMPUTE || trace_is_copy(t, task);
 }
 
 static void find_copy_type(struct nps_trace *t)
@@ -49,7 +49,7 @@ size_t nps_trace__connections(const struct nps_trace *t)
 	return NPS_MAX(t->launches, t->m->api.t.len);
 }
 
-static void launched(struct nps_trace *t, uint32_t connection)
+static void link_launched(struct nps_trace *t, uint32_t connection)
 {
 	t->first_conn = NPS_MIN(t->first_conn, connection);
 	t->last_conn = NPS_MAX(t->last_conn, connection);
@@ -62,11 +62,11 @@ static int scan_task(struct nps_trace *t, size_t i)
 	int err;
 
 	if (nps_trace__is_launch(t, i))
-		launched(t, connection);
+		link_launched(t, connection);
 	err = ends_flow(t, i) ? nps_trace_bits__set(&t->wanted, connection) : 0;
 	if (err)
 		return err;
-	err = t->gen_a && is_copy(t, i) ? nps_trace_bits__set(&t->copies, connection) : 0;
+	err = t->gen_a && trace_is_copy(t, i) ? nps_trace_bits__set(&t->copies, connection) : 0;
 	if (err || !nps_trace_bits__has(&t->marks, connection))
 		return err;
 	return nps_trace_bits__set(&t->marked, connection);
@@ -77,7 +77,7 @@ static int scan_collective(struct nps_trace *t, size_t i)
 	uint32_t connection = t->m->comm_op.connection[i];
 	int err;
 
-	launched(t, connection);
+	link_launched(t, connection);
 	err = nps_trace_bits__set(&t->wanted, connection);
 	return err || !t->gen_a ? err : nps_trace_bits__set(&t->collectives, connection);
 }
@@ -169,7 +169,7 @@ void nps_trace__end_link(struct nps_trace *t, size_t task, uint64_t pid, uint64_
 		return;
 	if (!t->gen_a)
 		host_to_device(t, (uint64_t)connection << 32, pid, tid, a->start[task], false);
-	else if (is_copy(t, task))
+	else if (trace_is_copy(t, task))
 		host_to_device(t, connection, pid, tid, a->start[task], false);
 	else if (nps_trace_rows__get(&t->kernel_of, connection) == task)
 		host_to_device(t, kernel_id(t, task), pid, tid, a->start[task], false);

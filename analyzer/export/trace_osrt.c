@@ -17,7 +17,7 @@ static void put_i64(struct nps_writer *w, const char *key, int64_t value)
 	nps_writer__i64(w, value);
 }
 
-static void put_hex(struct nps_writer *w, const char *key, uint64_t value)
+static void put_hex_arg(struct nps_writer *w, const char *key, uint64_t value)
 {
 	char text[24];
 
@@ -47,7 +47,7 @@ static const char *futex_name(uint64_t operation)
 	return operation < NPS_ARRAY_SIZE(names) ? names[operation] : "unknown";
 }
 
-static void put_wait(struct nps_trace *t, size_t row)
+static void put_wait_args(struct nps_trace *t, size_t row)
 {
 	static const char *const kinds[] = NPS_LOCK_NAMES;
 	const struct nps_osrt_table *osrt = &t->m->osrt;
@@ -78,7 +78,7 @@ static void put_shape(struct nps_trace *t, size_t row)
 		break;
 	case NPS_OS_IOCTL:
 		put_i64(w, ",\"fd\":", (int32_t)osrt->arg0[row]);
-		put_hex(w, ",\"cmd\":", osrt->arg1[row] & UINT32_MAX);
+		put_hex_arg(w, ",\"cmd\":", osrt->arg1[row] & UINT32_MAX);
 		nps_writer__lit(w, osrt->fd_kind[row] & NPS_F_NPU_NODE ? ",\"npu\":true" : ",\"npu\":false");
 		break;
 	case NPS_OS_OPEN:
@@ -91,8 +91,8 @@ static void put_shape(struct nps_trace *t, size_t row)
 		break;
 	case NPS_OS_FUTEX:
 		nps_trace__string(w, ",\"op\":", futex_name(osrt->arg1[row]));
-		put_hex(w, ",\"address\":", osrt->arg0[row]);
-		put_wait(t, row);
+		put_hex_arg(w, ",\"address\":", osrt->arg0[row]);
+		put_wait_args(t, row);
 		break;
 	case NPS_OS_WAIT_FD:
 		put_i64(w, ",\"fd\":", (int32_t)osrt->arg0[row]);
@@ -116,7 +116,7 @@ static void put_result(struct nps_writer *w, int64_t result, bool address)
 	if (error)
 		nps_trace__string(w, "\"error\":", error);
 	else if (address)
-		put_hex(w, "\"result\":", (uint64_t)result);
+		put_hex_arg(w, "\"result\":", (uint64_t)result);
 	else
 		put_i64(w, "\"result\":", result);
 }
@@ -128,7 +128,7 @@ static void put_args(struct nps_trace *t, size_t row)
 
 	nps_writer__lit(w, ",\"args\":{");
 	if (osrt->shape[row] == NPS_OS_FAULT) {
-		put_hex(w, "\"address\":", osrt->arg0[row]);
+		put_hex_arg(w, "\"address\":", osrt->arg0[row]);
 	} else if (osrt->unfinished[row]) {
 		nps_trace__string(w, "\"end\":", nps_call__ending(NPS_ENDING_UNFINISHED));
 		put_shape(t, row);

@@ -22,7 +22,7 @@ static const char *comm_of(const struct nps_trace *t, size_t row)
 }
 
 /* `"comm:tid"`, which the viewer takes apart at the last colon. */
-static void thread_name(struct nps_trace *t, size_t row)
+static void put_sched_thread(struct nps_trace *t, size_t row)
 {
 	const char *comm = comm_of(t, row);
 
@@ -46,11 +46,11 @@ static void begin_state(struct nps_trace *t, const struct nps_item *item, const 
 	nps_trace__string(w, "{\"name\":", name);
 	nps_trace__u64(w, ",\"pid\":", process_pid(t));
 	nps_writer__lit(w, ",\"tid\":");
-	thread_name(t, item->row);
+	put_sched_thread(t, item->row);
 	nps_trace__span(w, item->start, item->end);
 }
 
-static void running(struct nps_trace *t, const struct nps_item *item)
+static void write_running(struct nps_trace *t, const struct nps_item *item)
 {
 	begin_state(t, item, "Running");
 	nps_trace__u64(&t->w, ",\"args\":{\"cpu\":", nps_item__device(item));
@@ -69,7 +69,7 @@ static void slept(struct nps_trace *t, const struct nps_item *item)
 	nps_trace__end(w);
 }
 
-static void queued(struct nps_trace *t, const struct nps_item *item)
+static void write_queued(struct nps_trace *t, const struct nps_item *item)
 {
 	const struct nps_run_table *run = &t->m->run;
 	uint32_t row = item->row;
@@ -90,7 +90,7 @@ static void queued(struct nps_trace *t, const struct nps_item *item)
 }
 
 /* An interrupt, on the CPU whose thread it stopped. */
-static void interrupt(struct nps_trace *t, const struct nps_item *item)
+static void write_interrupt(struct nps_trace *t, const struct nps_item *item)
 {
 	const struct nps_irq_table *irq = &t->m->irq;
 	uint32_t row = item->row;
@@ -111,7 +111,7 @@ static void interrupt(struct nps_trace *t, const struct nps_item *item)
 	nps_trace__end(w);
 }
 
-static void on_cpu(struct nps_trace *t, const struct nps_item *item)
+static void write_on_cpu(struct nps_trace *t, const struct nps_item *item)
 {
 	uint32_t row = item->row;
 	const struct nps_run_table *run = &t->m->run;
@@ -119,7 +119,7 @@ static void on_cpu(struct nps_trace *t, const struct nps_item *item)
 
 	nps_writer__item(w);
 	nps_writer__lit(w, "{\"name\":");
-	thread_name(t, row);
+	put_sched_thread(t, row);
 	nps_trace__u64(w, ",\"pid\":", cpu_pid(t));
 	nps_writer__lit(w, ",\"tid\":");
 	cpu_name(t, row);
@@ -131,7 +131,7 @@ static void on_cpu(struct nps_trace *t, const struct nps_item *item)
 	nps_trace__end(w);
 }
 
-static void switched(struct nps_trace *t, const struct nps_item *item)
+static void write_switched(struct nps_trace *t, const struct nps_item *item)
 {
 	uint32_t row = item->row;
 	const struct nps_run_table *run = &t->m->run;
@@ -159,21 +159,21 @@ void nps_trace__sched(struct nps_trace *t, const struct nps_item *item)
 		slept(t, item);
 		break;
 	case NPS_ITEM_RUNNABLE:
-		queued(t, item);
+		write_queued(t, item);
 		break;
 	case NPS_ITEM_FIRST:
 		begin_state(t, item, "Running");
 		nps_trace__end(&t->w);
 		break;
 	case NPS_ITEM_RUNNING:
-		running(t, item);
-		on_cpu(t, item);
+		write_running(t, item);
+		write_on_cpu(t, item);
 		break;
 	case NPS_ITEM_SWITCH:
-		switched(t, item);
+		write_switched(t, item);
 		break;
 	case NPS_ITEM_INTERRUPT:
-		interrupt(t, item);
+		write_interrupt(t, item);
 		break;
 	default: /* of other layers */
 		break;
@@ -245,7 +245,7 @@ int nps_trace__name_sched(struct nps_trace *t)
 		uint64_t thread = lane_key(t, row), cpu = nps_hash2(t->m->run.cpu[row], ~0ULL);
 
 		if (nps_map__get(&seen, thread) == NPS_NONE)
-			lane_row(t, row, process_pid(t), thread_name);
+			lane_row(t, row, process_pid(t), put_sched_thread);
 		if (nps_map__get(&seen, cpu) == NPS_NONE)
 			lane_row(t, row, cpu_pid(t), cpu_name);
 		err = nps_map__put(&seen, thread, 1);

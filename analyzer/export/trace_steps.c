@@ -14,7 +14,7 @@ static uint32_t lane_of(uint32_t model)
 enum { BEFORE, AFTER };
 
 /* The iterations of one model need not stand side by side: others run in between. */
-static uint32_t *neighbours(const struct nps_trace *t, size_t row)
+static uint32_t *step_neighbours(const struct nps_trace *t, size_t row)
 {
 	return (uint32_t *)t->iterations.data + 2 * row;
 }
@@ -30,8 +30,8 @@ static int link_iterations(struct nps_trace *t)
 		uint32_t before = nps_map__get(&last, key);
 
 		if (before != NPS_NONE) {
-			neighbours(t, i)[BEFORE] = before + 1;
-			neighbours(t, before)[AFTER] = i + 1;
+			step_neighbours(t, i)[BEFORE] = before + 1;
+			step_neighbours(t, before)[AFTER] = i + 1;
 		}
 		err = nps_map__put(&last, key, i);
 	}
@@ -123,7 +123,7 @@ static void data_bound(struct nps_trace *t, size_t row, bool begin)
 	nps_trace__at(w, begin ? a->end[row] : a->fp_start[row]);
 	if (begin) {
 		nps_writer__lit(w, ",\"args\":{\"Data_aug Bound(us)\":");
-		nps_writer__us(w, a->fp_start[neighbours(t, row)[AFTER] - 1] - a->end[row]);
+		nps_writer__us(w, a->fp_start[step_neighbours(t, row)[AFTER] - 1] - a->end[row]);
 		nps_writer__lit(w, "},\"ph\":\"s\"}");
 	} else {
 		nps_trace__u64(w, ",\"args\":{\"Iteration ID\":", a->id[row]);
@@ -132,10 +132,10 @@ static void data_bound(struct nps_trace *t, size_t row, bool begin)
 }
 
 /* Whether it is known how long the iteration after ROW waited for its data. */
-static bool waits(const struct nps_trace *t, size_t row)
+static bool step_waits(const struct nps_trace *t, size_t row)
 {
 	const struct nps_iteration_table *a = &t->m->iteration;
-	uint32_t after = neighbours(t, row)[AFTER];
+	uint32_t after = step_neighbours(t, row)[AFTER];
 
 	return after && a->end[row] && a->fp_start[after - 1] >= a->end[row];
 }
@@ -165,9 +165,9 @@ void nps_trace__iteration(struct nps_trace *t, const struct nps_item *item)
 		point(w, ",\"Iteration End\":", a->end[row]);
 		part_end(w, ",\"Iteration Refresh(us)\":", bp, a->end[row]);
 	}
-	if (neighbours(t, row)[BEFORE] && waits(t, neighbours(t, row)[BEFORE] - 1))
+	if (step_neighbours(t, row)[BEFORE] && step_waits(t, step_neighbours(t, row)[BEFORE] - 1))
 		data_bound(t, row, false);
-	if (waits(t, row))
+	if (step_waits(t, row))
 		data_bound(t, row, true);
 }
 

@@ -24,14 +24,14 @@ static bool is_number(int64_t value)
 	return value >= 0 && value <= UINT32_MAX;
 }
 
-static bool is_dequeue(const struct nps_trace *t, uint32_t name)
+static bool name_is_dequeue(const struct nps_trace *t, uint32_t name)
 {
 	return !strncmp(nps_trace__text(t, name), "Dequeue", 7);
 }
 
 static int scan_queue(struct torch *s, size_t i)
 {
-	bool dequeue = is_dequeue(s->t, s->a->name[i]);
+	bool dequeue = name_is_dequeue(s->t, s->a->name[i]);
 	int err = dequeue ? nps_trace_lanes__add(&s->dequeuers, 0, s->a->gtid[i]) : 0;
 
 	if (err || !is_number(s->a->correlation[i]))
@@ -80,7 +80,7 @@ static int scan_stacks(struct torch *s)
 
 /* --- events --- */
 
-static void begin(struct torch *s, size_t i, const char *name, const char *cat)
+static void torch_event_begin(struct torch *s, size_t i, const char *name, const char *cat)
 {
 	struct nps_writer *w = &s->t->w;
 
@@ -90,7 +90,7 @@ static void begin(struct torch *s, size_t i, const char *name, const char *cat)
 	nps_writer__lit(w, "\",\"args\":{");
 }
 
-static void end(struct torch *s)
+static void torch_event_end(struct torch *s)
 {
 	nps_writer__lit(&s->t->w, "}");
 	nps_trace__end(&s->t->w);
@@ -113,7 +113,7 @@ static void flow(struct nps_trace *t, const char *name, const char *cat, uint64_
 	nps_writer__lit(w, begin ? "\",\"ph\":\"s\"}" : "\",\"ph\":\"f\"}");
 }
 
-static void number(struct nps_writer *w, const char *key, int64_t value, int64_t unknown)
+static void put_number_arg(struct nps_writer *w, const char *key, int64_t value, int64_t unknown)
 {
 	nps_writer__lit(w, key);
 	nps_writer__i64(w, value == NPS_NULL ? unknown : value);
@@ -136,7 +136,7 @@ static void list_part(struct nps_writer *w, const char *text)
 	}
 }
 
-static void list(struct torch *s, const char *key, uint32_t text)
+static void put_list_arg(struct torch *s, const char *key, uint32_t text)
 {
 	struct nps_writer *w = &s->t->w;
 
@@ -180,7 +180,7 @@ static void flops(struct torch *s, uint32_t extra)
 	nps_writer__bytes(&s->t->w, at, len);
 }
 
-static void operators(struct torch *s)
+static void write_operators(struct torch *s)
 {
 	const struct nps_torch_table *a = s->a;
 
@@ -188,19 +188,19 @@ static void operators(struct torch *s)
 		nps_pace__step(&s->t->pace);
 		if (a->type[i] != NPS_API_TORCH_OP || !a->start[i])
 			continue;
-		begin(s, i, nps_trace__text(s->t, a->name[i]), "cpu_op");
-		number(&s->t->w, "\"Sequence number\":", a->sequence[i], -1);
-		number(&s->t->w, ",\"Fwd thread id\":", a->forward_tid[i], 0);
-		list(s, ",\"Input Dims\":\"", a->input_shapes[i]);
-		list(s, ",\"Input type\":\"", a->input_types[i]);
-		list(s, ",\"Module Hierarchy\":\"", a->modules[i]);
+		torch_event_begin(s, i, nps_trace__text(s->t, a->name[i]), "cpu_op");
+		put_number_arg(&s->t->w, "\"Sequence number\":", a->sequence[i], -1);
+		put_number_arg(&s->t->w, ",\"Fwd thread id\":", a->forward_tid[i], 0);
+		put_list_arg(s, ",\"Input Dims\":\"", a->input_shapes[i]);
+		put_list_arg(s, ",\"Input type\":\"", a->input_types[i]);
+		put_list_arg(s, ",\"Module Hierarchy\":\"", a->modules[i]);
 		flops(s, a->extra[i]);
 		call_stack(s, a->callchain[i]);
-		end(s);
+		torch_event_end(s);
 	}
 }
 
-static void queue(struct torch *s, bool dequeue)
+static void write_queue(struct torch *s, bool dequeue)
 {
 	const struct nps_torch_table *a = s->a;
 	struct nps_trace_bits *other = dequeue ? &s->enqueued : &s->dequeued;
@@ -210,12 +210,12 @@ static void queue(struct torch *s, bool dequeue)
 
 		nps_pace__step(&s->t->pace);
 		if (a->type[i] != NPS_API_TORCH_QUEUE || !a->start[i] ||
-		    is_dequeue(s->t, a->name[i]) != dequeue)
+		    name_is_dequeue(s->t, a->name[i]) != dequeue)
 			continue;
 		name = s->t->gen_a && !dequeue ? "Enqueue" : nps_trace__text(s->t, a->name[i]);
-		begin(s, i, name, dequeue ? "dequeue" : "enqueue");
-		number(&s->t->w, "\"correlation_id\":", a->correlation[i], -1);
-		end(s);
+		torch_event_begin(s, i, name, dequeue ? "dequeue" : "enqueue");
+		put_number_arg(&s->t->w, "\"correlation_id\":", a->correlation[i], -1);
+		torch_event_end(s);
 		if (is_number(a->correlation[i]) && nps_trace_bits__has(other, a->correlation[i]))
 			flow(s->t, "enqueue_to_dequeue", "async_task_queue", a->correlation[i], s->t->m->pid,
 			     (uint32_t)a->gtid[i], a->start[i], !dequeue);
@@ -224,13 +224,13 @@ static void queue(struct torch *s, bool dequeue)
 
 static void python_ids(struct nps_writer *w, int64_t id, int64_t parent, int64_t module)
 {
-	number(w, "\"Python id\":", id, -1);
+	put_number_arg(w, "\"Python id\":", id, -1);
 	if (parent != NPS_NULL)
-		number(w, ",\"Python parent id\":", parent, -1);
+		put_number_arg(w, ",\"Python parent id\":", parent, -1);
 	else
 		nps_writer__lit(w, ",\"Python parent id\":null");
 	if (module != NPS_NULL)
-		number(w, ",\"Python module id\":", module, -1);
+		put_number_arg(w, ",\"Python module id\":", module, -1);
 }
 
 static void functions(struct torch *s)
@@ -242,15 +242,15 @@ static void functions(struct torch *s)
 		nps_pace__step(&s->t->pace);
 		if (a->type[i] != NPS_API_PYTHON || !a->start[i])
 			continue;
-		begin(s, i, nps_trace__text(s->t, a->name[i]), "python_function");
+		torch_event_begin(s, i, nps_trace__text(s->t, a->name[i]), "python_function");
 		if (a->python_id[i] != NPS_NULL) /* a database does not have them */
 			python_ids(w, a->python_id[i], a->python_parent[i], a->python_module[i]);
-		end(s);
+		torch_event_end(s);
 	}
 }
 
 /* The threads' rows; what takes from the queue is shown last. */
-static void name_threads(struct torch *s)
+static void torch_name_threads(struct torch *s)
 {
 	struct nps_trace *t = s->t;
 	char name[64];
@@ -309,7 +309,7 @@ static int find_pairs(struct torch *s, struct nps_trace_rows *forward, struct np
 	return err;
 }
 
-static void pair(struct torch *s, uint64_t sequence, uint32_t from, uint32_t to)
+static void write_pair(struct torch *s, uint64_t sequence, uint32_t from, uint32_t to)
 {
 	const struct nps_torch_table *a = s->a;
 
@@ -339,8 +339,8 @@ static int forward_backward(struct torch *s)
 		return 0;
 	err = find_pairs(s, &forward, &backward, first, last, count);
 	for (size_t i = 0; !err && i < forward.rows.len; i++)
-		pair(s, first + i, nps_trace_rows__get(&forward, first + i),
-		     nps_trace_rows__get(&backward, first + i));
+		write_pair(s, first + i, nps_trace_rows__get(&forward, first + i),
+			   nps_trace_rows__get(&backward, first + i));
 	nps_trace_rows__free(&forward);
 	nps_trace_rows__free(&backward);
 	return err;
@@ -359,10 +359,10 @@ int nps_trace__torch(struct nps_trace *t)
 	err = err ? err : scan_stacks(&s);
 	if (err)
 		goto out;
-	operators(&s);
-	queue(&s, false);
-	queue(&s, true);
-	name_threads(&s);
+	write_operators(&s);
+	write_queue(&s, false);
+	write_queue(&s, true);
+	torch_name_threads(&s);
 	err = forward_backward(&s);
 	if (err)
 		goto out;
@@ -408,7 +408,7 @@ static int find_operators(struct nps_trace *t, struct nps_trace_rows *by_link)
 }
 
 /* Row of the operator that made a CANN call. */
-static int find_launchers(struct nps_trace *t, struct nps_trace_rows *by_call)
+static int torch_find_launchers(struct nps_trace *t, struct nps_trace_rows *by_call)
 {
 	const struct nps_link_table *link = &t->m->link;
 	struct nps_trace_rows by_link = { 0 };
@@ -454,7 +454,7 @@ int nps_trace__torch_to_npu(struct nps_trace *t)
 
 	if (!t->launches || !t->m->link.t.len)
 		return 0;
-	err = find_launchers(t, &by_call);
+	err = torch_find_launchers(t, &by_call);
 	nps_timeline__open(&timeline, t->m, NPS_ITEM(TASK) | NPS_ITEM(COLLECTIVE));
 	while (!err && nps_timeline__next(&timeline, &to)) {
 		if (to.connection == NPS_NO_ID)

@@ -8,8 +8,8 @@
 
 /* X and Y of a group, and room for a number for each of Y. */
 struct pair {
-	const struct nps_collective *x;
-	struct nps_collective *y;
+	const struct nps_rank_op *x;
+	struct nps_rank_op *y;
 	size_t nx, ny;
 	int64_t *numbers;
 };
@@ -20,7 +20,7 @@ static int64_t median(struct pair *p, size_t n)
 	return p->numbers[n / 2];
 }
 
-static int64_t apart(const struct nps_collective *x, const struct nps_collective *y)
+static int64_t apart(const struct nps_rank_op *x, const struct nps_rank_op *y)
 {
 	uint64_t ns = x->end > y->end ? x->end - y->end : y->end - x->end;
 
@@ -60,9 +60,9 @@ static int64_t find_shift(struct pair *p)
 		while (at + 1 < p->nx && p->x[at + 1].end <= end)
 			at++;
 		if (at + 1 < p->nx && p->x[at + 1].end - end < end - p->x[at].end)
-			p->numbers[n++] = (int64_t)p->y[i].place - p->x[at + 1].place;
+			p->numbers[n++] = (int64_t)p->y[i].ordinal - p->x[at + 1].ordinal;
 		else
-			p->numbers[n++] = (int64_t)p->y[i].place - p->x[at].place;
+			p->numbers[n++] = (int64_t)p->y[i].ordinal - p->x[at].ordinal;
 	}
 	return n ? median(p, n) : 0;
 }
@@ -71,7 +71,7 @@ static int64_t find_shift(struct pair *p)
 static bool next_pair(const struct pair *p, int64_t shift, size_t *a, size_t *b)
 {
 	while (*a < p->nx && *b < p->ny) {
-		int64_t ahead = (int64_t)p->y[*b].place - p->x[*a].place - shift;
+		int64_t ahead = (int64_t)p->y[*b].ordinal - p->x[*a].ordinal - shift;
 
 		*a += ahead >= 0;
 		*b += ahead <= 0;
@@ -101,7 +101,7 @@ static void forget_keys(struct pair *p)
 		p->y[i].key = NPS_ALIGN_NOBODY;
 }
 
-static void take_keys(struct pair *p, int64_t shift)
+static void copy_keys(struct pair *p, int64_t shift)
 {
 	size_t a = 0, b = 0;
 
@@ -111,20 +111,19 @@ static void take_keys(struct pair *p, int64_t shift)
 			p->y[b - 1].key = p->x[a - 1].key;
 }
 
-int nps_align__group(const struct nps_collective *x, size_t nx, struct nps_collective *y, size_t ny,
-		     bool *unknown)
+int nps_align__group(const struct nps_rank_op *x, size_t nx, struct nps_rank_op *y, size_t ny, bool *unknown)
 {
 	struct pair p = { x, y, nx, ny, malloc((ny + 1) * sizeof(*p.numbers)) };
-	int64_t named, shift, placed;
+	int64_t named, shift, aligned;
 	int err = p.numbers ? apart_by_name(&p, &named) : -ENOMEM;
 
 	*unknown = false;
 	if (!err && nx && ny) {
 		shift = find_shift(&p);
-		placed = apart_at(&p, shift);
+		aligned = apart_at(&p, shift);
 		/* Much better only: ends are never quite the same, and names are right as a rule. */
-		if (placed <= NPS_ALIGN_CLOSE && placed < named / 2)
-			take_keys(&p, shift);
+		if (aligned <= NPS_ALIGN_CLOSE && aligned < named / 2)
+			copy_keys(&p, shift);
 		else
 			*unknown = named > NPS_ALIGN_CLOSE && named != INT64_MAX;
 		if (*unknown)

@@ -14,10 +14,10 @@
 #define NPS_ALIGN_CLOSE 100000 /* ns that ends of one collective may differ without a reason in the clocks */
 #define NPS_ALIGN_NOBODY UINT64_MAX /* key of a collective of which no other rank's part is known */
 
-struct nps_collective {
+struct nps_rank_op {
 	uint64_t key, start, end; /* key: name, group and how many of that name came before */
 	uint64_t group, kind; /* group 0: not known; kind: the name up to its numbers */
-	uint32_t name, place; /* how many of the group came before */
+	uint32_t name, ordinal; /* how many of the group came before */
 };
 
 /*
@@ -25,7 +25,6 @@ struct nps_collective {
  * gets the key of the collective of X that it belongs to. *UNKNOWN: they are wrong, and nothing fits; the
  * keys of all are NPS_ALIGN_NOBODY then. 0 or -ENOMEM.
  */
-int nps_align__group(const struct nps_collective *x, size_t nx, struct nps_collective *y, size_t ny,
-		     bool *unknown);
+int nps_align__group(const struct nps_rank_op *x, size_t nx, struct nps_rank_op *y, size_t ny, bool *unknown);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define ROWS 200
 
-static int collect(const struct nps_model *m, struct nps_group_by *apis)
+static int apis_collect(const struct nps_model *m, struct nps_group_by *apis)
 {
 	const struct nps_api_table *t = &m->api;
 	struct nps_pace pace = { .model = m };
@@ -27,7 +27,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *apis)
 	return 0;
 }
 
-static const char *level(uint32_t type)
+static const char *api_level_name(uint32_t type)
 {
 	switch (type) {
 	case NPS_API_RUNTIME:
@@ -48,7 +48,7 @@ static const char *level(uint32_t type)
 
 #define API_COLUMNS(C)                                                                                       \
 	C("name", TEXT, "name", nps_model__text(m, (uint32_t)r->key))                                        \
-	C("level", TEXT, "level", level((uint32_t)r->sub))                                                   \
+	C("level", TEXT, "level", api_level_name((uint32_t)r->sub))                                          \
 	C("count", COUNT, "count", r->count)                                                                 \
 	C("total_us", NS, "total", r->total)                                                                 \
 	C("mean_us", US, "mean", r->total / 1e3 / r->count)                                                  \
@@ -58,7 +58,7 @@ static const char *level(uint32_t type)
 
 NPS_FIND_TABLE(table, "apis.rows", "CANN calls, by time, us", struct nps_model, struct nps_group, API_COLUMNS)
 
-static void report(const struct nps_model *m, cJSON *document, struct nps_group_by *apis)
+static void apis_report(const struct nps_model *m, cJSON *document, struct nps_group_by *apis)
 {
 	nps_group_by__sort(apis, nps_group__by_total);
 	cJSON_AddNumberToObject(cJSON_AddObjectToObject(document, "apis"), "names",
@@ -75,10 +75,10 @@ static int apis_find(struct nps_find *find)
 	if (!find->model->api.t.len)
 		return 0;
 	nps_group_by__init(&apis, find->model, sizeof(struct nps_group));
-	err = collect(find->model, &apis);
+	err = apis_collect(find->model, &apis);
 	if (err || !nps_group_by__len(&apis))
 		goto out;
-	report(find->model, find->document, &apis);
+	apis_report(find->model, find->document, &apis);
 out:
 	nps_group_by__free(&apis);
 	return err;

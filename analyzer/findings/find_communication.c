@@ -19,12 +19,12 @@ struct collectives {
 };
 
 /* Imported collectives have no counts of tasks: they were measured. */
-static bool measured(const struct nps_model *m, size_t i)
+static bool collective_is_measured(const struct nps_model *m, size_t i)
 {
 	return m->comm_op.measured[i] || !m->comm_op.tasks[i];
 }
 
-static int add(struct collectives *c, size_t i)
+static int collective_add(struct collectives *c, size_t i)
 {
 	const struct nps_comm_op_table *t = &c->m->comm_op;
 	struct nps_group *kind = nps_group_by__get(&c->kinds, t->type[i], t->group[i]);
@@ -32,7 +32,7 @@ static int add(struct collectives *c, size_t i)
 
 	if (!kind)
 		return -errno;
-	if (!measured(c->m, i)) {
+	if (!collective_is_measured(c->m, i)) {
 		nps_group__count(kind, i);
 		c->unmeasured++;
 		return 0;
@@ -43,7 +43,7 @@ static int add(struct collectives *c, size_t i)
 }
 
 /* The longest total first; of equal ones that whose longest collective began before. */
-static int by_total(const void *a, const void *b)
+static int collective_compare_total(const void *a, const void *b)
 {
 	const struct nps_group *x = a, *y = b;
 
@@ -73,7 +73,7 @@ NPS_FIND_TABLE(table, "communication.rows", "collectives, by time, us", struct n
 	       KIND_COLUMNS)
 
 /* Sums of the statistics of the single collectives, ms; those of steps and totals are not in the table. */
-static int waits(struct nps_find *find, cJSON *section)
+static int report_waits(struct nps_find *find, cJSON *section)
 {
 	const struct nps_comm_time_table *t = &find->model->comm_time;
 	double elapse = 0, wait = 0, transit = 0, sync = 0;
@@ -108,7 +108,7 @@ static int waits(struct nps_find *find, cJSON *section)
 }
 
 /* What went over a link between two ranks of a group, in all operators. */
-struct link {
+struct link_sums {
 	uint32_t transport, group, src, dst; /* ranks are numbered within their group */
 	double size, time; /* MB, ms */
 };
@@ -147,13 +147,13 @@ static int collect_links(const struct nps_model *m, struct nps_vec *links)
 		uint64_t key = nps_hash2((uint64_t)t->src[i] << 32 | t->dst[i],
 					 (uint64_t)t->transport[i] << 32 | t->group[i]);
 		uint32_t row = nps_map__get(&rows, key);
-		struct link *link;
+		struct link_sums *link;
 
 		nps_pace__step(&pace);
 		if ((totals && !is_total(m, i)) || t->src[i] == t->dst[i] || !(t->size[i] > 0) ||
 		    !(t->time[i] > 0) || (row == NPS_NONE && links->len == LINKS))
 			continue;
-		link = row == NPS_NONE ? nps_vec__push(links) : &NPS_AT(links, struct link, row);
+		link = row == NPS_NONE ? nps_vec__push(links) : &NPS_AT(links, struct link_sums, row);
 		if (!link || (row == NPS_NONE && nps_map__put(&rows, key, links->len - 1)))
 			err = -ENOMEM;
 		if (err)
@@ -169,12 +169,12 @@ static int collect_links(const struct nps_model *m, struct nps_vec *links)
 	return err;
 }
 
-static double speed(const struct link *link)
+static double speed(const struct link_sums *link)
 {
 	return link->size / link->time;
 }
 
-static int report_slow_link(struct nps_find *find, const struct link *slow, const struct link *fast)
+static int report_slow_link(struct nps_find *find, const struct link_sums *slow, const struct link_sums *fast)
 {
 	const struct nps_model *m = find->model;
 	cJSON *numbers = cJSON_CreateObject(), *where = cJSON_CreateObject();
@@ -202,23 +202,24 @@ static int report_slow_link(struct nps_find *find, const struct link *slow, cons
  */
 static int slow_links(struct nps_find *find)
 {
-	const struct link *slow = NULL, *fast = NULL;
+	const struct link_sums *slow = NULL, *fast = NULL;
 	struct nps_map best = { 0 }; /* transport -> link */
 	struct nps_vec links;
 	int err;
 
-	nps_vec__init(&links, find->model->tmpfd, sizeof(struct link));
+	nps_vec__init(&links, find->model->tmpfd, sizeof(struct link_sums));
 	err = collect_links(find->model, &links);
 	for (size_t i = 0; !err && i < links.len; i++) {
-		const struct link *link = &NPS_AT(&links, struct link, i);
+		const struct link_sums *link = &NPS_AT(&links, struct link_sums, i);
 		uint32_t row = nps_map__get(&best, link->transport);
 
-		if (row == NPS_NONE || speed(link) > speed(&NPS_AT(&links, struct link, row)))
+		if (row == NPS_NONE || speed(link) > speed(&NPS_AT(&links, struct link_sums, row)))
 			err = nps_map__put(&best, link->transport, i);
 	}
 	for (size_t i = 0; !err && i < links.len; i++) {
-		const struct link *link = &NPS_AT(&links, struct link, i);
-		const struct link *top = &NPS_AT(&links, struct link, nps_map__get(&best, link->transport));
+		const struct link_sums *link = &NPS_AT(&links, struct link_sums, i);
+		const struct link_sums *top =
+			&NPS_AT(&links, struct link_sums, nps_map__get(&best, link->transport));
 
 		if (speed(top) < SLOW_LINK * speed(link) || link->size < 0.1 * top->size || link->size < 1)
 			continue;
@@ -236,18 +237,18 @@ out:
 	return err;
 }
 
-static int report(struct nps_find *find, struct collectives *c)
+static int communication_report(struct nps_find *find, struct collectives *c)
 {
 	cJSON *section = cJSON_AddObjectToObject(find->document, "communication");
 	int err;
 
-	nps_group_by__sort(&c->kinds, by_total);
+	nps_group_by__sort(&c->kinds, collective_compare_total);
 	nps_find__number(section, "total_us", c->unmeasured < c->m->comm_op.t.len ? c->total / 1e3 : NPS_NAN);
 	cJSON_AddNumberToObject(section, "collectives", (double)c->m->comm_op.t.len);
 	cJSON_AddNumberToObject(section, "without_measured_tasks", (double)c->unmeasured);
 	nps_find__rows(find->document, &table, c->m, c->kinds.rows.data,
 		       NPS_MIN(c->kinds.rows.len, (size_t)ROWS), c->kinds.rows.elem);
-	err = waits(find, section);
+	err = report_waits(find, section);
 	return err ? err : slow_links(find);
 }
 
@@ -259,12 +260,12 @@ static int communication_find(struct nps_find *find)
 
 	nps_group_by__init(&c.kinds, c.m, sizeof(struct nps_group));
 	for (size_t i = 0; !err && i < c.m->comm_op.t.len; i++) {
-		err = add(&c, i);
+		err = collective_add(&c, i);
 		nps_pace__step(&pace);
 	}
 	if (err || !nps_group_by__len(&c.kinds))
 		goto out;
-	err = report(find, &c);
+	err = communication_report(find, &c);
 out:
 	nps_group_by__free(&c.kinds);
 	return err;

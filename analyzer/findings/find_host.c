@@ -11,17 +11,18 @@
 #include <stdlib.h>
 
 #define ROWS 20
-#define LEAST_TAKEN 0.02 /* of the capture: what is worth a finding */
+#define MIN_CONTENDED 0.02 /* of the capture: what is worth a finding */
 
-struct total { /* of a system call, or of a thread's waits for a CPU: its key */
+struct host_total { /* of a system call, or of a thread's waits for a CPU: its key */
 	struct nps_group sum;
 	uint64_t longest_start;
 	uint32_t longest_tid;
 };
 
-static int add(struct nps_group_by *totals, uint32_t key, uint32_t tid, uint64_t start, uint64_t ns)
+static int host_total_add(struct nps_group_by *totals, uint32_t key, uint32_t tid, uint64_t start,
+			  uint64_t ns)
 {
-	struct total *t = nps_group_by__get(totals, key, 0);
+	struct host_total *t = nps_group_by__get(totals, key, 0);
 
 	if (!t)
 		return -errno;
@@ -40,9 +41,9 @@ static int collect_sums(const struct nps_model *m, struct nps_group_by *totals)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < t->t.len; i++) {
-		struct total *total;
+		struct host_total *total;
 
-		err = add(totals, t->name[i], t->gtid[i] & UINT32_MAX, t->start[i], t->longest[i]);
+		err = host_total_add(totals, t->name[i], t->gtid[i] & UINT32_MAX, t->start[i], t->longest[i]);
 		if (err || !t->count[i])
 			continue;
 		total = nps_group_by__get(totals, t->name[i], 0);
@@ -60,8 +61,8 @@ static int collect_calls(const struct nps_model *m, struct nps_group_by *totals)
 
 	for (size_t i = 0; !err && i < m->osrt.t.len; i++) {
 		nps_pace__step(&pace);
-		err = add(totals, m->osrt.name[i], m->osrt.gtid[i] & UINT32_MAX, m->osrt.start[i],
-			  nps_span(m->osrt.start[i], m->osrt.end[i]));
+		err = host_total_add(totals, m->osrt.name[i], m->osrt.gtid[i] & UINT32_MAX, m->osrt.start[i],
+				     nps_span(m->osrt.start[i], m->osrt.end[i]));
 	}
 	return err ? err : collect_sums(m, totals);
 }
@@ -79,7 +80,7 @@ static int collect_waits(const struct nps_model *m, struct nps_group_by *totals)
 
 		nps_pace__step(&pace);
 		if (wait.known && wait.woken < wait.start)
-			err = add(totals, tid, tid, wait.woken, wait.start - wait.woken);
+			err = host_total_add(totals, tid, tid, wait.woken, wait.start - wait.woken);
 		err = err ? err : nps_map__put(&last, tid, i);
 	}
 	nps_map__free(&last);
@@ -97,15 +98,15 @@ static int collect_waits(const struct nps_model *m, struct nps_group_by *totals)
 	TOTAL_COLUMNS(C)                                                                                     \
 	C("longest_in_thread", COUNT, "longest in thread", r->longest_tid, .print = 5)
 
-NPS_FIND_TABLE(calls, "host.system_calls", "system calls, by time, us", struct nps_model, struct total,
+NPS_FIND_TABLE(calls, "host.system_calls", "system calls, by time, us", struct nps_model, struct host_total,
 	       CALL_COLUMNS)
 
 #define WAIT_COLUMNS(C) C("thread", COUNT, "thread", r->sum.key) TOTAL_COLUMNS(C)
 
 NPS_FIND_TABLE(waits, "host.waits_for_cpu", "threads that waited for a CPU, us", struct nps_model,
-	       struct total, WAIT_COLUMNS)
+	       struct host_total, WAIT_COLUMNS)
 
-static int starved(struct nps_find *find, const struct total *t)
+static int starved(struct nps_find *find, const struct host_total *t)
 {
 	cJSON *numbers, *where;
 
@@ -131,7 +132,7 @@ static int totals_find(struct nps_find *find, const struct nps_find_table *table
 	struct nps_group_by totals;
 	int err;
 
-	nps_group_by__init(&totals, find->model, sizeof(struct total));
+	nps_group_by__init(&totals, find->model, sizeof(struct host_total));
 	err = collect(find->model, &totals);
 	if (err || !totals.rows.len)
 		goto out;
@@ -151,7 +152,7 @@ out:
 	C("process", COUNT, NULL, NEIGHBOUR(pid))                                                            \
 	C("name", TEXT, NULL, nps_model__text(m, NEIGHBOUR(name)))                                           \
 	C("ran_us", NS, NULL, NEIGHBOUR(run))                                                                \
-	C("taken_us", NS, NULL, NEIGHBOUR(taken))
+	C("taken_us", NS, NULL, NEIGHBOUR(contended))
 
 NPS_FIND_TABLE(neighbours, "host.neighbours", NULL, struct nps_model, uint32_t, NEIGHBOUR_COLUMNS)
 
@@ -167,14 +168,14 @@ static int neighbours_find(struct nps_find *find)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = i;
-	nps_find__rows(find->document, &neighbours, find->model, rows, n, sizeof(rows[0]));
+	nps_find__rows(find->document, &report_neighbours, find->model, rows, n, sizeof(rows[0]));
 	for (size_t i = 0; i < n && !err; i++) {
-		double us = t->taken[i] / 1e3, share = nps_find__share(find, us);
+		double us = t->contended[i] / 1e3, share = nps_find__share(find, us);
 
-		if (share < LEAST_TAKEN)
+		if (share < MIN_CONTENDED)
 			continue;
 		err = nps_find__add(find, "cpu_taken", share,
-				    nps_find__object(&neighbours, find->model, &rows[i]), NULL,
+				    nps_find__object(&report_neighbours, find->model, &rows[i]), NULL,
 				    "give the job CPUs of its own (taskset, cpusets), or move or stop "
 				    "that process",
 				    "process %u (%s) ran for %.1f us on CPUs for which threads of "

@@ -43,7 +43,7 @@ static const struct {
 	{ NULL, NULL, NULL },
 };
 
-struct sum { /* of a thread over all its windows */
+struct part_sum { /* of a thread over all its windows */
 	struct nps_group thread; /* key: its tid */
 	uint32_t comm;
 	uint64_t windows, length, ns[NPS_HOST_PARTS], worst_ns[NPS_HOST_PARTS], worst_start[NPS_HOST_PARTS];
@@ -51,14 +51,14 @@ struct sum { /* of a thread over all its windows */
 	bool interrupts; /* they were recorded */
 };
 
-static int collect(const struct nps_model *m, struct nps_group_by *sums)
+static int host_parts_collect(const struct nps_model *m, struct nps_group_by *sums)
 {
 	const struct nps_host_breakdown_table *t = &m->host_breakdown;
 	struct nps_pace pace = { .model = m };
 
 	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
 		uint64_t ns[NPS_HOST_PARTS];
-		struct sum *sum = nps_group_by__get(sums, (uint32_t)t->gtid[i], 0);
+		struct part_sum *sum = nps_group_by__get(sums, (uint32_t)t->gtid[i], 0);
 
 		if (!sum)
 			return -errno;
@@ -82,7 +82,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *sums)
 /* The thread with the most work first. */
 static int by_work(const void *a, const void *b)
 {
-	const struct sum *x = a, *y = b;
+	const struct part_sum *x = a, *y = b;
 	uint64_t p =
 		x->length - NPS_MIN(x->length, nps_add_sat(x->ns[NPS_HOST_SLEEP], x->ns[NPS_HOST_NOT_SEEN]));
 	uint64_t q =
@@ -112,11 +112,11 @@ static int by_work(const void *a, const void *b)
 	C("sleep_us", NS, "sleep", PART(SLEEP))                                                              \
 	C("not_observed_us", NS, "not seen", PART(NOT_SEEN))
 
-NPS_FIND_TABLE(table, "host_time", "time of host threads over all steps, us", struct nps_model, struct sum,
-	       THREAD_COLUMNS)
+NPS_FIND_TABLE(table, "host_time", "time of host threads over all steps, us", struct nps_model,
+	       struct part_sum, THREAD_COLUMNS)
 
 /* The parts, and then the total. */
-static cJSON *numbers_of(const struct nps_model *m, const struct sum *sum)
+static cJSON *numbers_of(const struct nps_model *m, const struct part_sum *sum)
 {
 	static const char *const others[] = { "thread", "name", "steps" };
 	cJSON *object = nps_find__object(&table, m, sum);
@@ -129,7 +129,7 @@ static cJSON *numbers_of(const struct nps_model *m, const struct sum *sum)
 }
 
 /* The part that cost a thread most, unless it waits for the device anyway. */
-static int judge(struct nps_find *find, const struct sum *sum)
+static int judge(struct nps_find *find, const struct part_sum *sum)
 {
 	const struct nps_model *m = find->model;
 	uint64_t busy = sum->length - NPS_MIN(sum->length, nps_add_sat(sum->ns[NPS_HOST_DEVICE_WAIT],
@@ -165,8 +165,8 @@ static int host_time_find(struct nps_find *find)
 
 	if (!m->host_breakdown.t.len)
 		return 0;
-	nps_group_by__init(&sums, m, sizeof(struct sum));
-	err = collect(m, &sums);
+	nps_group_by__init(&sums, m, sizeof(struct part_sum));
+	err = host_parts_collect(m, &sums);
 	if (err)
 		goto out;
 	nps_group_by__sort(&sums, by_work);

@@ -24,7 +24,7 @@ struct gap {
 	uint64_t launcher; /* gtid of the thread that launched what ends it, 0 unknown */
 };
 
-struct device {
+struct idle_device {
 	bool used;
 	uint64_t first, busy_until;
 	uint64_t idle, host, queued, unknown; /* ns */
@@ -41,7 +41,7 @@ struct work {
 struct idle {
 	const struct nps_model *m;
 	const struct nps_submits *submits;
-	struct device devices[NPS_FIND_DEVICES];
+	struct idle_device devices[NPS_FIND_DEVICES];
 	struct gap longest[LONGEST]; /* by start once found */
 	size_t nlongest;
 	uint64_t last_end; /* of these; devices' gaps overlap */
@@ -50,7 +50,7 @@ struct idle {
 };
 
 /* Keeps the gap if it is among the longest of the host's. */
-static void keep(struct idle *idle, const struct gap *gap)
+static void gap_keep(struct idle *idle, const struct gap *gap)
 {
 	size_t least = 0;
 
@@ -67,7 +67,7 @@ static void keep(struct idle *idle, const struct gap *gap)
 		idle->longest[least] = *gap;
 }
 
-static void add_gap(struct idle *idle, struct device *d, const struct work *w)
+static void add_gap(struct idle *idle, struct idle_device *d, const struct work *w)
 {
 	struct gap gap = { .start = d->busy_until,
 			   .end = w->start,
@@ -89,12 +89,12 @@ static void add_gap(struct idle *idle, struct device *d, const struct work *w)
 	gap.host = w->submit > gap.start ? NPS_MIN(w->submit, gap.end) - gap.start : 0;
 	d->host += gap.host;
 	d->queued += ns - gap.host;
-	keep(idle, &gap);
+	gap_keep(idle, &gap);
 }
 
 static void add_work(struct idle *idle, const struct work *w)
 {
-	struct device *d = &idle->devices[w->device];
+	struct idle_device *d = &idle->devices[w->device];
 
 	if (!d->used)
 		d->first = d->busy_until = w->start;
@@ -115,14 +115,14 @@ static void add_work(struct idle *idle, const struct work *w)
 }
 
 /* Copies without a row of details are copies, too. */
-static bool is_copy(const struct nps_model *m, size_t i)
+static bool row_is_copy(const struct nps_model *m, size_t i)
 {
 	return m->task.class[i] == NPS_CLASS_MEMCPY ||
 	       (m->task.class[i] == NPS_CLASS_OTHER &&
 		!strcmp(nps_model__text(m, m->task.type[i]), "MEMCPY_ASYNC"));
 }
 
-static void add_task(struct idle *idle, size_t i)
+static void idle_add_task(struct idle *idle, size_t i)
 {
 	const struct nps_task_table *t = &idle->m->task;
 	struct work w = { .start = t->start[i],
@@ -133,7 +133,7 @@ static void add_task(struct idle *idle, size_t i)
 			  .name = t->name[i],
 			  .kernel = t->class[i] == NPS_CLASS_COMPUTE };
 
-	if (!w.kernel && t->class[i] != NPS_CLASS_COMM && !is_copy(idle->m, i))
+	if (!w.kernel && t->class[i] != NPS_CLASS_COMM && !row_is_copy(idle->m, i))
 		return;
 	if (w.device >= NPS_FIND_DEVICES)
 		return;
@@ -146,7 +146,7 @@ static void add_task(struct idle *idle, size_t i)
 	add_work(idle, &w);
 }
 
-static void add_collective(struct idle *idle, size_t i)
+static void idle_add_collective(struct idle *idle, size_t i)
 {
 	const struct nps_comm_op_table *t = &idle->m->comm_op;
 	struct work w = { .start = t->start[i],
@@ -168,7 +168,7 @@ static void add_collective(struct idle *idle, size_t i)
 }
 
 /* Tasks and collectives together by start; of equal ones the task first: its submission is known better. */
-static void walk(struct idle *idle)
+static void idle_walk(struct idle *idle)
 {
 	const struct nps_model *m = idle->m;
 	struct nps_pace pace = { .model = m };
@@ -179,9 +179,9 @@ static void walk(struct idle *idle)
 		nps_submits__step(idle->submits, task + op);
 		if (op == m->comm_op.t.len ||
 		    (task < m->task.t.len && m->task.start[task] <= m->comm_op.start[op]))
-			add_task(idle, task++);
+			idle_add_task(idle, task++);
 		else
-			add_collective(idle, op++);
+			idle_add_collective(idle, op++);
 	}
 }
 
@@ -202,7 +202,7 @@ static void sort_gaps(struct idle *idle)
  * The share of [START, END] in the host's part of a gap, if it explains more than LONGEST: of those that
  * cover most of it the one that began last, which is the innermost; else the longest. Otherwise 0.
  */
-static uint64_t telling_share(const struct gap *gap, uint64_t start, uint64_t end, uint64_t longest)
+static uint64_t causing_share(const struct gap *gap, uint64_t start, uint64_t end, uint64_t longest)
 {
 	uint64_t from = NPS_MAX(start, gap->start), to = NPS_MIN(end, gap->start + gap->host);
 	uint64_t ns = to > from ? to - from : 0;
@@ -221,9 +221,9 @@ static void with_gaps(struct idle *idle, uint64_t start, uint64_t end, size_t ro
 			fn(idle->m, &idle->longest[g], row);
 }
 
-static void see_api(const struct nps_model *m, struct gap *gap, size_t row)
+static void gap_note_api(const struct nps_model *m, struct gap *gap, size_t row)
 {
-	uint64_t ns = telling_share(gap, m->api.start[row], m->api.end[row], gap->api_ns);
+	uint64_t ns = causing_share(gap, m->api.start[row], m->api.end[row], gap->api_ns);
 
 	if (m->api.connection[row] == gap->connection && gap->connection != NPS_NO_ID)
 		gap->launcher = m->api.gtid[row];
@@ -233,9 +233,9 @@ static void see_api(const struct nps_model *m, struct gap *gap, size_t row)
 	}
 }
 
-static void see_op(const struct nps_model *m, struct gap *gap, size_t row)
+static void gap_note_op(const struct nps_model *m, struct gap *gap, size_t row)
 {
-	uint64_t ns = telling_share(gap, m->torch.start[row], m->torch.end[row], gap->op_ns);
+	uint64_t ns = causing_share(gap, m->torch.start[row], m->torch.end[row], gap->op_ns);
 
 	if (ns && strncmp(nps_model__text(m, m->torch.name[row]), "ProfilerStep#", 13)) {
 		gap->op = row;
@@ -247,13 +247,13 @@ static void see_op(const struct nps_model *m, struct gap *gap, size_t row)
  * Only calls of the thread that was busy with the operator or, without one, of the thread that launched:
  * others that sleep all the time explain nothing.
  */
-static void see_call(const struct nps_model *m, struct gap *gap, size_t row)
+static void gap_note_call(const struct nps_model *m, struct gap *gap, size_t row)
 {
 	uint64_t thread = gap->op != NPS_NONE ? m->torch.gtid[gap->op] : gap->launcher, ns;
 
 	if (m->osrt.gtid[row] != thread)
 		return;
-	ns = telling_share(gap, m->osrt.start[row], m->osrt.end[row], gap->call_ns);
+	ns = causing_share(gap, m->osrt.start[row], m->osrt.end[row], gap->call_ns);
 	if (ns) {
 		gap->call = row;
 		gap->call_ns = ns;
@@ -261,7 +261,7 @@ static void see_call(const struct nps_model *m, struct gap *gap, size_t row)
 }
 
 /* What the host did in the gaps. */
-static void look_into_gaps(struct idle *idle)
+static void explain_gaps(struct idle *idle)
 {
 	const struct nps_model *m = idle->m;
 	struct nps_pace pace = { .model = m };
@@ -270,16 +270,16 @@ static void look_into_gaps(struct idle *idle)
 		return;
 	for (size_t i = 0; i < m->api.t.len; i++) {
 		nps_pace__step(&pace);
-		with_gaps(idle, m->api.start[i], m->api.end[i], i, see_api);
+		with_gaps(idle, m->api.start[i], m->api.end[i], i, gap_note_api);
 	}
 	for (size_t i = 0; i < m->torch.t.len; i++) {
 		nps_pace__step(&pace);
 		if (m->torch.type[i] == NPS_API_TORCH_OP)
-			with_gaps(idle, m->torch.start[i], m->torch.end[i], i, see_op);
+			with_gaps(idle, m->torch.start[i], m->torch.end[i], i, gap_note_op);
 	}
 	for (size_t i = 0; i < m->osrt.t.len; i++) {
 		nps_pace__step(&pace);
-		with_gaps(idle, m->osrt.start[i], m->osrt.end[i], i, see_call);
+		with_gaps(idle, m->osrt.start[i], m->osrt.end[i], i, gap_note_call);
 	}
 }
 
@@ -336,7 +336,7 @@ static void mostly(const struct nps_model *m, const struct gap *gap, char *out, 
 
 static int host_bound(struct nps_find *find, const struct idle *idle, uint32_t device)
 {
-	const struct device *d = &idle->devices[device];
+	const struct idle_device *d = &idle->devices[device];
 	const struct gap *gap = longest_of(idle, device);
 	double span = (d->busy_until - d->first) / 1e3, host = d->host / 1e3;
 	char in[160];
@@ -361,19 +361,19 @@ static int host_bound(struct nps_find *find, const struct idle *idle, uint32_t d
 }
 
 /* Without kernels, or with a single submission, NaN. */
-static double mean_kernel(const struct device *d)
+static double mean_kernel(const struct idle_device *d)
 {
 	return d->kernels ? d->kernel_ns / 1e3 / d->kernels : NPS_NAN;
 }
 
-static double launch_interval(const struct device *d)
+static double launch_interval(const struct idle_device *d)
 {
 	return d->submissions > 1 ? (d->last_submit - d->first_submit) / 1e3 / (d->submissions - 1) : NPS_NAN;
 }
 
 static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t device)
 {
-	const struct device *d = &idle->devices[device];
+	const struct idle_device *d = &idle->devices[device];
 	double span = (d->busy_until - d->first) / 1e3, kernel, interval;
 	cJSON *numbers;
 
@@ -401,14 +401,14 @@ static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t
 	C("span_us", NS, "span", r->busy_until - r->first)                                                   \
 	C("idle_us", NS, "idle", r->idle)                                                                    \
 	C("host_bound_us", NS, "host too late", r->host)                                                     \
-	C("device_side_us", NS, "on device", r->queued)                                                    \
+	C("device_side_us", NS, "on device", r->queued)                                                      \
 	C("unknown_us", NS, "unknown", r->unknown)                                                           \
 	C("gaps", COUNT, "gaps", r->gaps)                                                                    \
 	C("kernels", COUNT, "kernels", r->kernels)                                                           \
 	C("mean_kernel_us", US, "mean kernel", mean_kernel(r))                                               \
 	C("mean_launch_interval_us", US, "launch every", launch_interval(r))
 
-NPS_FIND_TABLE(devices, "idle.devices", "devices, us", struct idle, struct device, DEVICE_COLUMNS)
+NPS_FIND_TABLE(devices, "idle.devices", "devices, us", struct idle, struct idle_device, DEVICE_COLUMNS)
 
 static int idle_find(struct nps_find *find)
 {
@@ -416,11 +416,11 @@ static int idle_find(struct nps_find *find)
 	cJSON *list;
 	int err = 0;
 
-	walk(&idle);
+	idle_walk(&idle);
 	if (!idle.any)
 		return 0;
 	sort_gaps(&idle);
-	look_into_gaps(&idle);
+	explain_gaps(&idle);
 	cJSON_AddNumberToObject(cJSON_AddObjectToObject(find->document, "idle"), "tasks_left_out",
 				(double)idle.unmeasured);
 	list = nps_find__rows(find->document, &devices, &idle, NULL, 0, 0);

@@ -15,7 +15,7 @@ struct component {
 	uint64_t when;
 };
 
-static struct component *component_of(struct component *list, size_t *n, uint32_t text, uint32_t device)
+static struct component *component_find(struct component *list, size_t *n, uint32_t text, uint32_t device)
 {
 	for (size_t i = 0; i < *n; i++)
 		if (list[i].text == text && list[i].device == device)
@@ -71,7 +71,7 @@ static int memory_find(struct nps_find *find)
 	if (!t->t.len)
 		return 0;
 	for (size_t i = 0; i < t->t.len; i++) {
-		struct component *c = component_of(list, &n, t->component[i], t->device[i]);
+		struct component *c = component_find(list, &n, t->component[i], t->device[i]);
 
 		nps_pace__step(&pace);
 		if (!c)

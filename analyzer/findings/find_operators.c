@@ -28,7 +28,7 @@ struct hot {
 	uint64_t unknown_shapes, other_shapes;
 };
 
-struct operators {
+struct op_ranking {
 	const struct nps_model *m;
 	const struct nps_submits *submits;
 	struct nps_group_by totals; /* by type and core */
@@ -39,17 +39,17 @@ struct operators {
 	uint64_t unmeasured;
 };
 
-static uint32_t type_of(const struct nps_model *m, size_t i)
+static uint32_t op_type(const struct nps_model *m, size_t i)
 {
 	return nps_model__kernel_type(m, i);
 }
 
-static uint64_t key_of(const struct nps_model *m, size_t i)
+static uint64_t op_key(const struct nps_model *m, size_t i)
 {
-	return (uint64_t)type_of(m, i) << 32 | m->compute.core[i];
+	return (uint64_t)op_type(m, i) << 32 | m->compute.core[i];
 }
 
-static bool measured(const struct nps_model *m, size_t i)
+static bool op_is_measured(const struct nps_model *m, size_t i)
 {
 	return m->task.source[m->compute.task[i]] != NPS_TIME_HOST_BOUNDS;
 }
@@ -59,9 +59,9 @@ static uint64_t duration(const struct nps_model *m, size_t i)
 	return nps_span(m->task.start[m->compute.task[i]], m->task.end[m->compute.task[i]]);
 }
 
-static int add_total(struct operators *o, size_t i)
+static int op_add_total(struct op_ranking *o, size_t i)
 {
-	struct nps_group *t = nps_group_by__get(&o->totals, type_of(o->m, i), o->m->compute.core[i]);
+	struct nps_group *t = nps_group_by__get(&o->totals, op_type(o->m, i), o->m->compute.core[i]);
 
 	if (!t)
 		return -errno;
@@ -70,15 +70,15 @@ static int add_total(struct operators *o, size_t i)
 	return 0;
 }
 
-static int total_up(struct operators *o)
+static int total_up(struct op_ranking *o)
 {
 	struct nps_pace pace = { .model = o->m };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < o->m->compute.t.len; i++) {
 		nps_pace__step(&pace);
-		if (measured(o->m, i))
-			err = add_total(o, i);
+		if (op_is_measured(o->m, i))
+			err = op_add_total(o, i);
 		else
 			o->unmeasured++;
 	}
@@ -86,7 +86,7 @@ static int total_up(struct operators *o)
 }
 
 /* Sorts the totals; the first become `top`. */
-static int choose(struct operators *o)
+static int operators_choose(struct op_ranking *o)
 {
 	nps_group_by__sort(&o->totals, nps_group__by_total);
 	o->ntop = NPS_MIN(nps_group_by__len(&o->totals), (size_t)TOP);
@@ -123,16 +123,16 @@ static void add_shape(struct hot *op, uint32_t text, uint32_t na, uint64_t ns)
 	op->shapes[i].total += ns;
 }
 
-static void look(struct operators *o, size_t i)
+static void operators_inspect(struct op_ranking *o, size_t i)
 {
 	const struct nps_model *m = o->m;
-	uint32_t place = nps_map__get(&o->top_of, key_of(m, i)), task = m->compute.task[i];
+	uint32_t slot = nps_map__get(&o->top_of, op_key(m, i)), task = m->compute.task[i];
 	uint64_t ns = duration(m, i), submit = nps_submits__of_task(o->submits, task);
 	struct hot *op;
 
-	if (place == NPS_NONE)
+	if (slot == NPS_NONE)
 		return;
-	op = &o->top[place];
+	op = &o->top[slot];
 	nps_histogram__add(&op->time, ns);
 	if (ns > op->worst_ns || op->time.count == 1) {
 		op->worst_ns = ns;
@@ -171,12 +171,12 @@ static const char *why(const struct hot *op)
 					  : "varies although its shapes explain little of it";
 }
 
-static double device_share(const struct operators *o, const struct hot *op)
+static double device_share(const struct op_ranking *o, const struct hot *op)
 {
 	return o->all ? (double)op->sum.total / o->all : 0;
 }
 
-static const char *type_text(const struct operators *o, const struct hot *op)
+static const char *type_text(const struct op_ranking *o, const struct hot *op)
 {
 	return nps_model__text_or_na(o->m, (uint32_t)op->sum.key);
 }
@@ -206,10 +206,10 @@ static const char *type_text(const struct operators *o, const struct hot *op)
 	C("slowest.input_shapes", TEXT, NULL,                                                                \
 	  nps_model__text_or_null(m->m, m->m->compute.input_shapes[r->worst]), .optional = true)
 
-NPS_FIND_TABLE(table, "operators.rows", "operators, by time on the device, us", struct operators, struct hot,
+NPS_FIND_TABLE(table, "operators.rows", "operators, by time on the device, us", struct op_ranking, struct hot,
 	       OPERATOR_COLUMNS)
 
-static int slow_operator(struct nps_find *find, const struct operators *o, const struct hot *op)
+static int slow_operator(struct nps_find *find, const struct op_ranking *o, const struct hot *op)
 {
 	cJSON *numbers = nps_find__object(&table, o, op);
 	cJSON *where = cJSON_DetachItemFromObjectCaseSensitive(numbers, "slowest");
@@ -227,7 +227,7 @@ static int slow_operator(struct nps_find *find, const struct operators *o, const
 			     why(op), op->worst_ns / 1e3);
 }
 
-static int report(struct nps_find *find, const struct operators *o)
+static int operators_report(struct nps_find *find, const struct op_ranking *o)
 {
 	cJSON *section = cJSON_AddObjectToObject(find->document, "operators");
 	int err = 0;
@@ -244,23 +244,23 @@ static int report(struct nps_find *find, const struct operators *o)
 
 static int operators_find(struct nps_find *find)
 {
-	struct operators o = { .m = find->model, .submits = &find->submits };
+	struct op_ranking o = { .m = find->model, .submits = &find->submits };
 	struct nps_pace pace = { .model = find->model };
 	int err;
 
 	nps_group_by__init(&o.totals, o.m, sizeof(struct nps_group));
 	err = total_up(&o);
-	err = err ? err : choose(&o);
+	err = err ? err : operators_choose(&o);
 	if (err)
 		goto out;
 	for (size_t i = 0; i < o.m->compute.t.len; i++) {
 		nps_pace__step(&pace);
 		nps_submits__step(o.submits, i);
-		if (measured(o.m, i))
-			look(&o, i);
+		if (op_is_measured(o.m, i))
+			operators_inspect(&o, i);
 	}
 	if (nps_group_by__len(&o.totals) || o.unmeasured)
-		err = report(find, &o);
+		err = operators_report(find, &o);
 out:
 	free(o.top);
 	nps_group_by__free(&o.totals);

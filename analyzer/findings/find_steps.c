@@ -17,23 +17,23 @@ enum part { COMPUTING, ALONE, FREE, PREPARING, PARTS };
 static const char *const part_names[] = { "computing", "communication that is not overlapped", "free time",
 					  "preparation" };
 
-struct row {
+struct step_row {
 	double total, parts[PARTS];
 	uint32_t trace; /* row of step_trace */
 };
 
 struct summary {
 	struct nps_map steps; /* number -> row of `step` */
-	struct row rows[ROWS]; /* the slowest first */
+	struct step_row rows[ROWS]; /* the slowest first */
 	size_t nrows, n; /* n: all steps */
 	double middle, p90, parts[PARTS], sums[PARTS]; /* medians; sums of all */
 	size_t slow; /* steps that are over SLOW times the median */
 	double lost; /* by them */
 };
 
-static int by_total(const void *a, const void *b)
+static int step_compare_total(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct step_row *x = a, *y = b;
 
 	return x->total != y->total ? (x->total < y->total ? 1 : -1)
 				    : (x->trace > y->trace) - (x->trace < y->trace);
@@ -66,7 +66,7 @@ static double host_length(const struct nps_model *m, const struct summary *s, si
 	return (m->step.end[at] - m->step.start[at]) / 1e3;
 }
 
-static void fill(const struct nps_model *m, const struct summary *s, struct row *row, size_t i)
+static void step_fill(const struct nps_model *m, const struct summary *s, struct step_row *row, size_t i)
 {
 	const struct nps_step_trace_table *t = &m->step_trace;
 
@@ -90,19 +90,20 @@ static void fill(const struct nps_model *m, const struct summary *s, struct row 
 	C("free_us", US, "free", r->parts[FREE])                                                             \
 	C("preparing_us", US, "preparing", r->parts[PREPARING])
 
-NPS_FIND_TABLE(table, "steps.rows", "steps, slowest first, us", struct nps_model, struct row, STEP_COLUMNS)
+NPS_FIND_TABLE(table, "steps.rows", "steps, slowest first, us", struct nps_model, struct step_row,
+	       STEP_COLUMNS)
 
 /* Median and 90th percentile of the whole and of the parts, exact. */
 static int medians(const struct nps_model *m, struct summary *s)
 {
 	double *values = calloc(s->n + 1, sizeof(*values));
-	struct row row;
+	struct step_row row;
 
 	if (!values)
 		return -ENOMEM;
 	for (int part = 0; part <= PARTS; part++) {
 		for (size_t i = 0; i < s->n; i++) {
-			fill(m, s, &row, i);
+			step_fill(m, s, &row, i);
 			values[i] = part == PARTS ? row.total : row.parts[part];
 		}
 		qsort(values, s->n, sizeof(*values), nps_by_double);
@@ -118,39 +119,40 @@ static int medians(const struct nps_model *m, struct summary *s)
 }
 
 /* Sums, and the slowest rows: a heap whose root is the fastest of them. */
-static void collect(const struct nps_model *m, struct summary *s)
+static void steps_collect(const struct nps_model *m, struct summary *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		struct row row;
+		struct step_row row;
 		size_t at;
 
-		fill(m, s, &row, i);
+		step_fill(m, s, &row, i);
 		for (int part = 0; part < PARTS; part++)
 			s->sums[part] += row.parts[part];
-		if (s->nrows == ROWS && by_total(&row, &s->rows[0]) >= 0)
+		if (s->nrows == ROWS && step_compare_total(&row, &s->rows[0]) >= 0)
 			continue;
 		if (s->nrows < ROWS) {
 			at = s->nrows++;
-			for (; at && by_total(&row, &s->rows[(at - 1) / 2]) > 0; at = (at - 1) / 2)
+			for (; at && step_compare_total(&row, &s->rows[(at - 1) / 2]) > 0; at = (at - 1) / 2)
 				s->rows[at] = s->rows[(at - 1) / 2];
 		} else {
 			size_t child;
 
 			for (at = 0; (child = 2 * at + 1) < ROWS; at = child) {
-				if (child + 1 < ROWS && by_total(&s->rows[child + 1], &s->rows[child]) > 0)
+				if (child + 1 < ROWS &&
+				    step_compare_total(&s->rows[child + 1], &s->rows[child]) > 0)
 					child++;
-				if (by_total(&row, &s->rows[child]) >= 0)
+				if (step_compare_total(&row, &s->rows[child]) >= 0)
 					break;
 				s->rows[at] = s->rows[child];
 			}
 		}
 		s->rows[at] = row;
 	}
-	qsort(s->rows, s->nrows, sizeof(*s->rows), by_total);
+	qsort(s->rows, s->nrows, sizeof(*s->rows), step_compare_total);
 }
 
 /* Where in the capture the slowest step is; a step without a row in `step` has no times. */
-static cJSON *place(const struct nps_model *m, const struct row *row)
+static cJSON *step_location(const struct nps_model *m, const struct step_row *row)
 {
 	const char *name = nps_model__text(m, m->step_trace.step[row->trace]);
 	cJSON *where = cJSON_CreateObject();
@@ -169,9 +171,9 @@ static cJSON *place(const struct nps_model *m, const struct row *row)
 static void count_slow(const struct nps_model *m, struct summary *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		struct row row;
+		struct step_row row;
 
-		fill(m, s, &row, i);
+		step_fill(m, s, &row, i);
 		if (row.total <= SLOW * s->middle)
 			continue;
 		s->slow++;
@@ -181,7 +183,7 @@ static void count_slow(const struct nps_model *m, struct summary *s)
 
 static int jitter(struct nps_find *find, struct summary *s)
 {
-	const struct row *worst = &s->rows[0];
+	const struct step_row *worst = &s->rows[0];
 	cJSON *numbers;
 	int grew = 0;
 
@@ -200,7 +202,8 @@ static int jitter(struct nps_find *find, struct summary *s)
 	nps_find__number(numbers, "grown_part_us", worst->parts[grew] - s->parts[grew]);
 	cJSON_AddStringToObject(numbers, "grown_part", part_names[grew]);
 	return nps_find__add(
-		find, "step_jitter", nps_find__mean_share(find, s->lost), numbers, place(find->model, worst),
+		find, "step_jitter", nps_find__mean_share(find, s->lost), numbers,
+		step_location(find->model, worst),
 		"compare the slowest step with one of median length in the trace, first in the part that "
 		"grew",
 		"%zu of %zu steps take over %.2f times the median of %.1f us; the slowest takes %.1f us, "
@@ -266,7 +269,7 @@ static int steps_find(struct nps_find *find)
 	err = index_steps(m, s);
 	if (err)
 		goto out;
-	collect(m, s);
+	steps_collect(m, s);
 	err = medians(m, s);
 	err = err ? err : report(find, s);
 out:

@@ -14,7 +14,7 @@
 #define NOISY 0.1 /* share of the Python part that logging may take */
 
 /* A span as it is sorted: by start, the longer first. */
-struct row {
+struct feed_row {
 	struct nps_sort_key order; /* start, ~end */
 	uint64_t thread;
 	uint32_t name, caller, inputs;
@@ -34,7 +34,7 @@ struct feed {
 
 /* --- from the model ------------------------------------------------------------------------------- */
 
-static enum nps_tah_kind kind_of(struct feed *f, uint32_t text, bool frame)
+static enum nps_tah_kind span_kind(struct feed *f, uint32_t text, bool frame)
 {
 	uint8_t *known = frame ? f->frames : f->ops;
 
@@ -55,7 +55,7 @@ static int any_calls(struct feed *f, bool *any)
 	f->frames = f->ops + f->ntexts;
 	*any = false;
 	for (size_t i = 0; f->m->torch.t.len && i < f->ntexts && !*any; i++)
-		*any = kind_of(f, i, false) == NPS_TAH_CALL;
+		*any = span_kind(f, i, false) == NPS_TAH_CALL;
 	return 0;
 }
 
@@ -84,14 +84,14 @@ static int index_chains(struct feed *f)
 }
 
 /* The innermost frame of the job in the call chain of torch row I. */
-static uint32_t caller_of(struct feed *f, size_t i)
+static uint32_t row_caller(struct feed *f, size_t i)
 {
 	const struct nps_frame_table *t = &f->m->frame;
 	int64_t id = f->m->torch.callchain[i];
 	uint32_t row = f->chained && id >= 0 ? nps_index__get(&f->chains, id) : NPS_NONE;
 
 	for (; row < t->t.len && t->id[row] == (uint64_t)id; row++)
-		if (kind_of(f, t->stack[row], true) == NPS_TAH_CALLER)
+		if (span_kind(f, t->stack[row], true) == NPS_TAH_CALLER)
 			return t->stack[row];
 	return NPS_NONE;
 }
@@ -110,18 +110,18 @@ static uint32_t inputs_of(const struct nps_model *m, size_t i)
 
 static int push_row(struct feed *f, size_t i, enum nps_tah_kind kind)
 {
-	struct row *row = nps_ext_sort__add(&f->spans);
+	struct feed_row *row = nps_ext_sort__add(&f->spans);
 
 	if (!row)
 		return f->spans.err;
-	*row = (struct row){ .order = { f->m->torch.start[i], ~f->m->torch.end[i] },
-			     .thread = f->m->torch.gtid[i],
-			     .name = f->m->torch.name[i],
-			     .caller = NPS_NONE,
-			     .inputs = NPS_NONE,
-			     .kind = kind };
+	*row = (struct feed_row){ .order = { f->m->torch.start[i], ~f->m->torch.end[i] },
+				  .thread = f->m->torch.gtid[i],
+				  .name = f->m->torch.name[i],
+				  .caller = NPS_NONE,
+				  .inputs = NPS_NONE,
+				  .kind = kind };
 	if (kind == NPS_TAH_CALL)
-		row->caller = caller_of(f, i);
+		row->caller = row_caller(f, i);
 	if (kind == NPS_TAH_CALL || kind == NPS_TAH_RUN)
 		row->inputs = inputs_of(f->m, i);
 	return 0;
@@ -132,14 +132,14 @@ static int push_steps(struct feed *f)
 	const struct nps_step_table *t = &f->m->step;
 
 	for (size_t i = 0; i < t->t.len; i++) {
-		struct row *row = nps_ext_sort__add(&f->spans);
+		struct feed_row *row = nps_ext_sort__add(&f->spans);
 
 		if (!row)
 			return f->spans.err;
-		*row = (struct row){ .order = { t->start[i], ~t->end[i] },
-				     .thread = NPS_TAH_NO_THREAD,
-				     .name = NPS_NONE,
-				     .kind = NPS_TAH_STEP };
+		*row = (struct feed_row){ .order = { t->start[i], ~t->end[i] },
+					  .thread = NPS_TAH_NO_THREAD,
+					  .name = NPS_NONE,
+					  .kind = NPS_TAH_STEP };
 	}
 	return 0;
 }
@@ -152,11 +152,11 @@ static int sort_spans(struct feed *f)
 
 	for (size_t i = 0; i < t->t.len && !f->modules; i++) {
 		nps_pace__step(&pace);
-		f->modules = t->type[i] == NPS_API_PYTHON && kind_of(f, t->name[i], true) == NPS_TAH_MODULE;
+		f->modules = t->type[i] == NPS_API_PYTHON && span_kind(f, t->name[i], true) == NPS_TAH_MODULE;
 	}
 	for (size_t i = 0; !err && i < t->t.len; i++) {
 		bool frame = t->type[i] == NPS_API_PYTHON;
-		enum nps_tah_kind kind = kind_of(f, t->name[i], frame);
+		enum nps_tah_kind kind = span_kind(f, t->name[i], frame);
 
 		nps_pace__step(&pace);
 		if (t->type[i] == NPS_API_TORCH_QUEUE || kind == NPS_TAH_FRAME ||
@@ -168,13 +168,13 @@ static int sort_spans(struct feed *f)
 }
 
 /* Spans, calls of CANN and tasks in order of start; of equal ones in this order. */
-static int merge(struct feed *f)
+static int feed_merge(struct feed *f)
 {
 	const struct nps_api_table *api = &f->m->api;
 	const struct nps_task_table *task = &f->m->task;
 	struct nps_pace pace = { .model = f->m };
 	size_t a = 0, k = 0;
-	const struct row *row = nps_ext_sort__next(&f->spans);
+	const struct feed_row *row = nps_ext_sort__next(&f->spans);
 	int err = 0;
 
 	while (!err && (row || a < api->t.len || k < task->t.len)) {
@@ -222,7 +222,7 @@ static const struct {
 					 "to CANN's developers" },
 };
 
-static void graph_name(const struct nps_model *m, const struct nps_tah_graph *g, char *out, size_t size)
+static void graph_label(const struct nps_model *m, const struct nps_tah_graph *g, char *out, size_t size)
 {
 	const char *caller = nps_model__text(m, g->caller), *module = nps_model__text(m, g->module);
 	char ordinal[48] = "";
@@ -406,7 +406,7 @@ static struct graph_row graph_row(const struct nps_model *m, const struct nps_ta
 {
 	struct graph_row row = { .g = g };
 
-	graph_name(m, g, row.name, sizeof(row.name));
+	graph_label(m, g, row.name, sizeof(row.name));
 	verdict(g, row.verdict, sizeof(row.verdict));
 	return row;
 }
@@ -470,7 +470,7 @@ static int by_head(const void *a, const void *b)
 	return p != q ? (p < q ? 1 : -1) : (x > y) - (x < y);
 }
 
-static int report(struct nps_find *find, const struct nps_tah *tah)
+static int torchair_report(struct nps_find *find, const struct nps_tah *tah)
 {
 	const struct nps_tah_graph *sorted[128] = { NULL };
 	cJSON *section, *since, *list;
@@ -513,7 +513,7 @@ static int feed_graphs(struct feed *f)
 	if (err)
 		return err;
 	err = sort_spans(f);
-	return err ? err : merge(f);
+	return err ? err : feed_merge(f);
 }
 
 static int torchair_find(struct nps_find *find)
@@ -521,12 +521,12 @@ static int torchair_find(struct nps_find *find)
 	struct feed f = { .m = find->model };
 	int err;
 
-	nps_ext_sort__init(&f.spans, f.m->tmpfd, sizeof(struct row));
+	nps_ext_sort__init(&f.spans, f.m->tmpfd, sizeof(struct feed_row));
 	err = nps_tah__init(&f.tah, f.m->tmpfd);
 	err = err ? err : feed_graphs(&f);
 	if (err || !f.tah.ended)
 		goto out;
-	err = report(find, &f.tah);
+	err = torchair_report(find, &f.tah);
 out:
 	if (f.chained)
 		nps_index__free(&f.chains);

@@ -43,7 +43,7 @@ static double share_of(const cJSON *finding)
 
 struct ranked {
 	cJSON *finding;
-	int place;
+	int ordinal;
 };
 
 /* The heaviest first; of equal ones the earlier. */
@@ -52,7 +52,7 @@ static int by_share(const void *a, const void *b)
 	const struct ranked *x = a, *y = b;
 	double p = share_of(x->finding), q = share_of(y->finding);
 
-	return p != q ? (p < q ? 1 : -1) : x->place - y->place;
+	return p != q ? (p < q ? 1 : -1) : x->ordinal - y->ordinal;
 }
 
 static int sort_findings(cJSON *document, cJSON *list)

@@ -15,7 +15,7 @@ static unsigned int bucket(uint64_t value)
 }
 
 /* The middle of bucket I. */
-static uint64_t value_of(unsigned int i)
+static uint64_t bucket_value(unsigned int i)
 {
 	unsigned int shift;
 
@@ -43,7 +43,7 @@ uint64_t nps_histogram__quantile(const struct nps_histogram *h, double q)
 	for (unsigned int i = 0; i < NPS_HISTOGRAM_BUCKETS; i++) {
 		seen += h->buckets[i];
 		if (seen > want)
-			return NPS_MIN(NPS_MAX(value_of(i), h->least), h->most);
+			return NPS_MIN(NPS_MAX(bucket_value(i), h->least), h->most);
 	}
 	return h->most;
 }

@@ -29,7 +29,7 @@ struct rank {
 	uint32_t host; /* text; empty: not known */
 	bool numbered;
 	uint64_t span;
-	/* struct nps_collective, struct step; by key once compared, but for the first rank's steps */
+	/* struct nps_rank_op, struct step; by key once compared, but for the first rank's steps */
 	struct nps_vec ops, steps;
 	double sums[VALUES];
 	size_t nops, nsteps; /* next rows of a walk */
@@ -79,24 +79,24 @@ static uint64_t hash_group(const char *group)
 }
 
 /* *BEFORE: how many of this kind came before; counts one more. */
-static int count(struct nps_map *seen, uint64_t which, uint32_t *before)
+static int seen_count(struct nps_map *seen, uint64_t which, uint32_t *before)
 {
 	*before = nps_map__get(seen, which);
 	*before = *before == NPS_NONE ? 0 : *before;
 	return nps_map__put(seen, which, *before + 1);
 }
 
-static int add_op(struct nps_ranks *r, struct rank *rank, const struct nps_model *m, size_t i,
-		  struct nps_map *seen)
+static int rank_add_op(struct nps_ranks *r, struct rank *rank, const struct nps_model *m, size_t i,
+		       struct nps_map *seen)
 {
 	const struct nps_comm_op_table *t = &m->comm_op;
 	const char *name = nps_model__text(m, t->name[i]), *numbers = strstr(name, "__");
 	uint64_t group = hash_group(nps_model__text(m, t->group[i]));
 	uint64_t which = nps_hash2(hash_text(name), group);
-	uint32_t before, place;
-	struct nps_collective *op;
+	uint32_t before, ordinal;
+	struct nps_rank_op *op;
 
-	if (count(seen, which, &before) || count(seen, ~group, &place))
+	if (seen_count(seen, which, &before) || seen_count(seen, ~group, &ordinal))
 		return -ENOMEM;
 	if (t->tasks[i] && !t->measured[i])
 		return 0;
@@ -108,7 +108,7 @@ static int add_op(struct nps_ranks *r, struct rank *rank, const struct nps_model
 	op->end = NPS_MAX(t->start[i], t->end[i]);
 	op->group = group;
 	op->kind = numbers ? nps_hash_bytes(name, numbers - name) : hash_text(name);
-	op->place = place;
+	op->ordinal = ordinal;
 	op->name = nps_strings__addz(&r->strings, name);
 	return op->name == NPS_NONE ? -ENOMEM : 0;
 }
@@ -121,7 +121,7 @@ static int add_ops(struct nps_ranks *r, struct rank *rank, const struct nps_mode
 
 	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
 		nps_pace__step(&pace);
-		err = add_op(r, rank, m, i, &seen);
+		err = rank_add_op(r, rank, m, i, &seen);
 	}
 	nps_map__free(&seen);
 	return err;
@@ -172,7 +172,7 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 
 	if (!rank)
 		return -ENOMEM;
-	nps_vec__init(&rank->ops, r->tmpfd, sizeof(struct nps_collective));
+	nps_vec__init(&rank->ops, r->tmpfd, sizeof(struct nps_rank_op));
 	nps_vec__init(&rank->steps, r->tmpfd, sizeof(struct step));
 	rank->name = nps_strings__addz(&r->strings, name);
 	rank->numbered = m->has_rank;
@@ -202,19 +202,19 @@ static int by_key(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int by_place(const void *a, const void *b)
+static int rank_compare_ordinal(const void *a, const void *b)
 {
-	const struct nps_collective *x = a, *y = b;
+	const struct nps_rank_op *x = a, *y = b;
 
 	if (x->group != y->group)
 		return x->group > y->group ? 1 : -1;
-	return (x->place > y->place) - (x->place < y->place);
+	return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-static const struct nps_collective *op_of(const struct rank *rank, uint64_t key)
+static const struct nps_rank_op *rank_find_op(const struct rank *rank, uint64_t key)
 {
-	return rank->nops < rank->ops.len && NPS_AT(&rank->ops, struct nps_collective, rank->nops).key == key
-		       ? &NPS_AT(&rank->ops, struct nps_collective, rank->nops)
+	return rank->nops < rank->ops.len && NPS_AT(&rank->ops, struct nps_rank_op, rank->nops).key == key
+		       ? &NPS_AT(&rank->ops, struct nps_rank_op, rank->nops)
 		       : NULL;
 }
 
@@ -228,15 +228,15 @@ static uint64_t next_common(struct nps_ranks *r, uint64_t done)
 		for (size_t i = 0; i < r->list.len; i++) {
 			struct rank *rank = rank_at(r, i);
 
-			if (op_of(rank, done))
+			if (rank_find_op(rank, done))
 				rank->nops++;
 			if (rank->nops < rank->ops.len)
-				key = NPS_MIN(key, NPS_AT(&rank->ops, struct nps_collective, rank->nops).key);
+				key = NPS_MIN(key, NPS_AT(&rank->ops, struct nps_rank_op, rank->nops).key);
 		}
 		if (key == UINT64_MAX)
 			return 0;
 		for (size_t i = 0; i < r->list.len; i++)
-			with += op_of(rank_at(r, i), key) != NULL;
+			with += rank_find_op(rank_at(r, i), key) != NULL;
 		if (with > 1)
 			return key;
 		done = key;
@@ -265,9 +265,9 @@ static bool same_host(const struct nps_ranks *r, const struct rank *a, const str
 }
 
 /* The collectives of GROUP; those of a rank are sorted by group. */
-static struct nps_collective *group_of(const struct rank *rank, uint64_t group, size_t *n)
+static struct nps_rank_op *rank_group(const struct rank *rank, uint64_t group, size_t *n)
 {
-	struct nps_collective *ops = rank->ops.data;
+	struct nps_rank_op *ops = rank->ops.data;
 	size_t begin = 0, end = rank->ops.len;
 
 	while (begin < end) {
@@ -289,13 +289,13 @@ static int align_group(struct nps_ranks *r, size_t i, uint64_t group)
 {
 	struct rank *rank = rank_at(r, i);
 	size_t ny, nx = 0;
-	struct nps_collective *y = group_of(rank, group, &ny), *x = NULL;
+	struct nps_rank_op *y = rank_group(rank, group, &ny), *x = NULL;
 	bool unknown;
 	int err;
 
 	for (size_t k = 0; k < i && !x; k++)
 		if (same_host(r, rank_at(r, k), rank))
-			x = group_of(rank_at(r, k), group, &nx);
+			x = rank_group(rank_at(r, k), group, &nx);
 	if (!x || !group)
 		return 0;
 	err = nps_align__group(x, nx, y, ny, &unknown);
@@ -308,14 +308,14 @@ static int align_ranks(struct nps_ranks *r)
 {
 	int err = 0;
 
-	sort_ops(r, by_place);
+	sort_ops(r, rank_compare_ordinal);
 	for (size_t i = 1; i < r->list.len; i++) {
 		const struct nps_vec *ops = &rank_at(r, i)->ops;
 
 		for (size_t at = 0, n; !err && at < ops->len; at += n) {
-			uint64_t group = NPS_AT(ops, struct nps_collective, at).group;
+			uint64_t group = NPS_AT(ops, struct nps_rank_op, at).group;
 
-			group_of(rank_at(r, i), group, &n);
+			rank_group(rank_at(r, i), group, &n);
 			err = align_group(r, i, group);
 		}
 	}
@@ -326,7 +326,7 @@ static int align_ranks(struct nps_ranks *r)
 static void forget_arrivals(struct rank *rank)
 {
 	for (size_t i = 0; i < rank->ops.len; i++)
-		NPS_AT(&rank->ops, struct nps_collective, i).key = NPS_ALIGN_NOBODY;
+		NPS_AT(&rank->ops, struct nps_rank_op, i).key = NPS_ALIGN_NOBODY;
 	rank->unknown = rank->ops.len;
 }
 
@@ -362,8 +362,8 @@ static int compare_clocks(struct nps_ranks *r)
 		if (!apart)
 			return -ENOMEM;
 		while (a < first->ops.len && b < rank->ops.len) {
-			const struct nps_collective *x = &NPS_AT(&first->ops, struct nps_collective, a);
-			const struct nps_collective *y = &NPS_AT(&rank->ops, struct nps_collective, b);
+			const struct nps_rank_op *x = &NPS_AT(&first->ops, struct nps_rank_op, a);
+			const struct nps_rank_op *y = &NPS_AT(&rank->ops, struct nps_rank_op, b);
 
 			if (x->key == y->key)
 				apart[n++] = (int64_t)(y->end - x->end);
@@ -402,13 +402,13 @@ static void keep_worst(struct arrivals *a, const struct skewed *new)
 	a->worst[at] = *new;
 }
 
-static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key)
+static void note_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key)
 {
 	struct skewed s = { .first = NPS_NONE };
 	uint64_t first = UINT64_MAX, last = 0;
 
 	for (size_t i = 0; i < r->list.len; i++) {
-		const struct nps_collective *op = op_of(rank_at(r, i), key);
+		const struct nps_rank_op *op = rank_find_op(rank_at(r, i), key);
 		uint64_t start = op ? op->start - rank_at(r, i)->offset : 0;
 
 		if (!op)
@@ -425,7 +425,7 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 		}
 	}
 	for (size_t i = 0; i < r->list.len; i++) {
-		const struct nps_collective *op = op_of(rank_at(r, i), key);
+		const struct nps_rank_op *op = rank_find_op(rank_at(r, i), key);
 		struct rank *rank = rank_at(r, i);
 
 		if (!op)
@@ -442,7 +442,7 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 
 /* --- as answers ----------------------------------------------------------------------------------- */
 
-static const char *label(const struct nps_ranks *r, size_t i)
+static const char *rank_label(const struct nps_ranks *r, size_t i)
 {
 	return nps_strings__get(&r->strings, rank_at(r, i)->label);
 }
@@ -494,14 +494,14 @@ NPS_FIND_TABLE(arrivals, NULL, NULL, struct nps_ranks, struct nps_histogram, ARR
 #define SKEWED_COLUMNS(C)                                                                                    \
 	C("name", TEXT, "name", nps_strings__get(&m->strings, r->name))                                      \
 	C("skew_us", NS, "distance", r->skew)                                                                \
-	C("first", TEXT, "first", label(m, r->first))                                                        \
-	C("last", TEXT, "last", label(m, r->last))                                                           \
+	C("first", TEXT, "first", rank_label(m, r->first))                                                   \
+	C("last", TEXT, "last", rank_label(m, r->last))                                                      \
 	C("start_us", TIME, NULL, r->start)
 
 NPS_FIND_TABLE(worst, "arrivals.worst", "collectives with the largest distance between arrivals, us",
 	       struct nps_ranks, struct skewed, SKEWED_COLUMNS)
 
-static const struct step *step_of(const struct rank *rank, uint64_t key)
+static const struct step *rank_find_step(const struct rank *rank, uint64_t key)
 {
 	if (!rank->steps.len)
 		return NULL; /* no steps have no address */
@@ -521,7 +521,7 @@ struct step_row {
 #define EXTENT(C, key, title, value)                                                                         \
 	C("least_" key, US, title " from", r->of[value].least)                                               \
 	C("most_" key, US, "to", r->of[value].most)                                                          \
-	C("most_" key "_by", TEXT, "by", label(m, r->of[value].by))
+	C("most_" key "_by", TEXT, "by", rank_label(m, r->of[value].by))
 
 #define STEP_COLUMNS(C)                                                                                      \
 	C("step", TEXT, "step", r->name)                                                                     \
@@ -530,7 +530,7 @@ struct step_row {
 	EXTENT(C, "communication_us", "communication", COMMUNICATION)                                        \
 	C("least_free_us", US, NULL, r->of[FREE].least)                                                      \
 	C("most_free_us", US, NULL, r->of[FREE].most)                                                        \
-	C("most_free_us_by", TEXT, NULL, label(m, r->of[FREE].by))                                           \
+	C("most_free_us_by", TEXT, NULL, rank_label(m, r->of[FREE].by))                                      \
 	C("ranks", COUNT, "ranks", r->ranks, .print = 2)
 
 NPS_FIND_TABLE(steps, "steps", "steps of all ranks, us", struct nps_ranks, struct step_row, STEP_COLUMNS)
@@ -542,7 +542,7 @@ static void compare_step(const struct nps_ranks *r, const struct step *step, str
 
 		row->ranks = 0;
 		for (size_t k = 0; k < r->list.len; k++) {
-			const struct step *other = k ? step_of(rank_at(r, k), step->key) : step;
+			const struct step *other = k ? rank_find_step(rank_at(r, k), step->key) : step;
 			double v = other ? other->values[value] : 0;
 
 			if (!other)
@@ -607,7 +607,7 @@ static int slow_rank(const struct nps_ranks *r, struct nps_find *find)
 	s = rank_at(r, slow);
 	if (s->late < all / 2 || !s->span || s->late < WORTH * s->span)
 		return 0;
-	name = label(r, slow);
+	name = rank_label(r, slow);
 	numbers = cJSON_CreateObject();
 	cJSON_AddStringToObject(numbers, "rank", name);
 	cJSON_AddNumberToObject(numbers, "common_collectives", (double)s->common);
@@ -638,7 +638,7 @@ static int uneven(const struct nps_ranks *r, struct nps_find *find, enum value v
 	all = rank_at(r, slow)->sums[TOTAL];
 	if (middle <= 0 || most < UNEVEN * middle || all <= 0 || most - middle < WORTH * all)
 		return 0;
-	name = label(r, slow);
+	name = rank_label(r, slow);
 	numbers = cJSON_CreateObject();
 	cJSON_AddStringToObject(numbers, "rank", name);
 	nps_find__number(numbers, "most_us", most);
@@ -653,7 +653,7 @@ static int uneven(const struct nps_ranks *r, struct nps_find *find, enum value v
 			     middle);
 }
 
-static int report(const struct nps_ranks *r, const struct arrivals *a, cJSON *document)
+static int ranks_report(const struct nps_ranks *r, const struct arrivals *a, cJSON *document)
 {
 	struct nps_find find = { .document = document };
 	int err;
@@ -694,9 +694,9 @@ int nps_ranks__compare(struct nps_ranks *r, cJSON **document)
 		goto out;
 	rewind_ops(r);
 	for (uint64_t key = next_common(r, 0); key; key = next_common(r, key))
-		see_collective(r, a, key);
+		note_collective(r, a, key);
 	*document = cJSON_CreateObject();
-	err = *document ? report(r, a, *document) : -ENOMEM;
+	err = *document ? ranks_report(r, a, *document) : -ENOMEM;
 	if (err) {
 		cJSON_Delete(*document);
 		*document = NULL;

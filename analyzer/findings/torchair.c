@@ -21,15 +21,15 @@ struct open_span {
 };
 
 /* A mark before a call that describes it. */
-struct mark {
+struct torchair_mark {
 	uint64_t start, end;
 	uint8_t kind;
 };
 
-struct thread {
+struct torchair_thread {
 	struct open_span *stack;
 	uint32_t depth, room;
-	struct mark marks[MARKS]; /* the latest, as a ring */
+	struct torchair_mark marks[MARKS]; /* the latest, as a ring */
 	uint32_t nmarks;
 	uint64_t previous; /* end of the last call */
 	uint64_t ops_end; /* as of open_span, outside all */
@@ -65,7 +65,7 @@ struct nps_tah_recent {
 int nps_tah__init(struct nps_tah *tah, int dirfd)
 {
 	*tah = (struct nps_tah){ 0 };
-	nps_vec__init(&tah->states, dirfd, sizeof(struct thread));
+	nps_vec__init(&tah->states, dirfd, sizeof(struct torchair_thread));
 	nps_vec__init(&tah->graphs, dirfd, sizeof(struct nps_tah_graph));
 	nps_vec__init(&tah->calls, dirfd, sizeof(struct nps_tah_call));
 	tah->recent = calloc(1, sizeof(*tah->recent));
@@ -75,7 +75,7 @@ int nps_tah__init(struct nps_tah *tah, int dirfd)
 void nps_tah__free(struct nps_tah *tah)
 {
 	for (size_t i = 0; i < tah->states.len; i++)
-		free(NPS_AT(&tah->states, struct thread, i).stack);
+		free(NPS_AT(&tah->states, struct torchair_thread, i).stack);
 	for (int i = 0; tah->recent && i < 2; i++) {
 		nps_map__free(&tah->recent->generations[i].rows);
 		free(tah->recent->generations[i].launches);
@@ -118,7 +118,7 @@ uint64_t nps_tah__head(const struct nps_tah_call *call)
 
 /* --- a call ends ---------------------------------------------------------------------------------- */
 
-static void add_parts(struct nps_tah_graph *g, const struct nps_tah_call *c)
+static void graph_add_parts(struct nps_tah_graph *g, const struct nps_tah_call *c)
 {
 	uint64_t sum = 0, ns;
 
@@ -149,7 +149,7 @@ static void add_to_graph(struct nps_tah_graph *g, const struct nps_tah_call *c)
 	}
 	g->without_run += !c->run;
 	g->without_execute += !c->execute;
-	add_parts(g, c);
+	graph_add_parts(g, c);
 	g->cache += c->cache;
 	g->guards += c->guards;
 	g->region += c->region;
@@ -165,7 +165,7 @@ static void add_to_graph(struct nps_tah_graph *g, const struct nps_tah_call *c)
 	}
 }
 
-static int end_call(struct nps_tah *tah, struct thread *t)
+static int graph_call_end(struct nps_tah *tah, struct torchair_thread *t)
 {
 	struct nps_tah_call *c = &t->call, *listed;
 	struct pending *p = &tah->recent->pending[c->serial % PENDING];
@@ -239,7 +239,7 @@ static int find_graph(struct nps_tah *tah, uint32_t caller, uint32_t module, uin
  * end of the last operator or call in it; without a module at the end of the last call or the begin of the
  * step.
  */
-static void find_frontend(const struct thread *t, uint32_t module, struct nps_tah_call *c)
+static void find_frontend(const struct torchair_thread *t, uint32_t module, struct nps_tah_call *c)
 {
 	uint64_t from = 0;
 
@@ -263,10 +263,10 @@ static void find_frontend(const struct thread *t, uint32_t module, struct nps_ta
 }
 
 /* What was marked between the frontend's begin and the call. */
-static void take_marks(const struct thread *t, struct nps_tah_call *c)
+static void copy_marks(const struct torchair_thread *t, struct nps_tah_call *c)
 {
 	for (uint32_t i = 0; i < NPS_MIN(t->nmarks, (uint32_t)MARKS); i++) {
-		const struct mark *m = &t->marks[i];
+		const struct torchair_mark *m = &t->marks[i];
 		uint64_t ns = nps_span(m->start, NPS_MIN(m->end, c->start));
 
 		if (!c->frontend || m->start < c->frontend || m->start >= c->start)
@@ -278,7 +278,7 @@ static void take_marks(const struct thread *t, struct nps_tah_call *c)
 	}
 }
 
-static int begin_call(struct nps_tah *tah, struct thread *t, const struct nps_tah_span *span)
+static int graph_call_begin(struct nps_tah *tah, struct torchair_thread *t, const struct nps_tah_span *span)
 {
 	struct nps_tah_call *c = &t->call;
 	uint32_t module = NPS_NONE, caller = span->caller, ordinal = 0, name = NPS_NONE;
@@ -302,7 +302,7 @@ static int begin_call(struct nps_tah *tah, struct thread *t, const struct nps_ta
 			caller = t->stack[i].name;
 	}
 	find_frontend(t, module, c);
-	take_marks(t, c);
+	copy_marks(t, c);
 	if (module != NPS_NONE) {
 		name = t->stack[module].name;
 		ordinal = ++t->stack[module].calls;
@@ -320,7 +320,7 @@ static int begin_call(struct nps_tah *tah, struct thread *t, const struct nps_ta
 
 /* --- within a call -------------------------------------------------------------------------------- */
 
-static bool within(const struct thread *t, uint8_t kind, uint8_t other)
+static bool within(const struct torchair_thread *t, uint8_t kind, uint8_t other)
 {
 	for (uint32_t i = t->depth; i-- > 0 && t->stack[i].start >= t->call.start;)
 		if (t->stack[i].kind == kind || t->stack[i].kind == other)
@@ -329,7 +329,7 @@ static bool within(const struct thread *t, uint8_t kind, uint8_t other)
 }
 
 /* Tensors and copies before the C++ part, each with all that it consists of. */
-static void see_cause(struct thread *t, const struct nps_tah_span *span)
+static void note_cause(struct torchair_thread *t, const struct nps_tah_span *span)
 {
 	struct nps_tah_call *c = &t->call;
 
@@ -344,7 +344,7 @@ static void see_cause(struct thread *t, const struct nps_tah_span *span)
 	}
 }
 
-static void see_in_call(struct thread *t, const struct nps_tah_span *span)
+static void note_in_call(struct torchair_thread *t, const struct nps_tah_span *span)
 {
 	struct nps_tah_call *c = &t->call;
 
@@ -372,7 +372,7 @@ static void see_in_call(struct thread *t, const struct nps_tah_span *span)
 		break;
 	case NPS_TAH_TENSOR:
 	case NPS_TAH_COPY:
-		see_cause(t, span);
+		note_cause(t, span);
 		break;
 	case NPS_TAH_LOGGING:
 		if (!within(t, NPS_TAH_LOGGING, NPS_TAH_LOGGING)) {
@@ -388,7 +388,7 @@ static void see_in_call(struct thread *t, const struct nps_tah_span *span)
 /* --- threads -------------------------------------------------------------------------------------- */
 
 /* The state of thread ID in *T; NULL if there are too many. 0 or -ENOMEM. */
-static int find_thread(struct nps_tah *tah, uint64_t id, struct thread **t)
+static int torchair_thread(struct nps_tah *tah, uint64_t id, struct torchair_thread **t)
 {
 	uint32_t row = nps_map__get(&tah->threads, id);
 
@@ -401,12 +401,12 @@ static int find_thread(struct nps_tah *tah, uint64_t id, struct thread **t)
 			return -ENOMEM;
 		return 0;
 	}
-	*t = &NPS_AT(&tah->states, struct thread, row);
+	*t = &NPS_AT(&tah->states, struct torchair_thread, row);
 	return 0;
 }
 
 /* What of thread T is over at TIME ends. */
-static int advance(struct nps_tah *tah, struct thread *t, uint64_t time)
+static int thread_advance(struct nps_tah *tah, struct torchair_thread *t, uint64_t time)
 {
 	while (t->depth && t->stack[t->depth - 1].end <= time) {
 		const struct open_span *s = &t->stack[--t->depth];
@@ -414,10 +414,10 @@ static int advance(struct nps_tah *tah, struct thread *t, uint64_t time)
 
 		*around = NPS_MAX(*around, NPS_MAX(s->ops_end, is_work(s->kind) ? s->end : 0));
 	}
-	return t->calling && t->call.end <= time ? end_call(tah, t) : 0;
+	return t->calling && t->call.end <= time ? graph_call_end(tah, t) : 0;
 }
 
-static int push(struct nps_tah *tah, struct thread *t, const struct nps_tah_span *span)
+static int thread_push(struct nps_tah *tah, struct torchair_thread *t, const struct nps_tah_span *span)
 {
 	if (t->depth == DEPTH) {
 		tah->dropped++;
@@ -440,7 +440,7 @@ static int push(struct nps_tah *tah, struct thread *t, const struct nps_tah_span
 
 int nps_tah__span(struct nps_tah *tah, const struct nps_tah_span *span)
 {
-	struct thread *t;
+	struct torchair_thread *t;
 	int err;
 
 	if (span->end < span->start || !span->start)
@@ -451,25 +451,26 @@ int nps_tah__span(struct nps_tah *tah, const struct nps_tah_span *span)
 	}
 	if (span->thread == NPS_TAH_NO_THREAD)
 		return 0;
-	err = find_thread(tah, span->thread, &t);
+	err = torchair_thread(tah, span->thread, &t);
 	if (err || !t) {
 		tah->dropped += !err;
 		return err;
 	}
-	err = advance(tah, t, span->start);
+	err = thread_advance(tah, t, span->start);
 	if (!err && span->kind == NPS_TAH_CALL && !t->calling)
-		err = begin_call(tah, t, span);
+		err = graph_call_begin(tah, t, span);
 	else if (!err && t->calling)
-		see_in_call(t, span);
+		note_in_call(t, span);
 	else if (span->kind == NPS_TAH_CACHE || span->kind == NPS_TAH_GUARDS ||
 		 span->kind == NPS_TAH_REGION || span->kind == NPS_TAH_COLD)
-		t->marks[t->nmarks++ % MARKS] = (struct mark){ span->start, span->end, span->kind };
-	return err ? err : push(tah, t, span);
+		t->marks[t->nmarks++ % MARKS] = (struct torchair_mark){ span->start, span->end, span->kind };
+	return err ? err : thread_push(tah, t, span);
 }
 
 /* --- launches and kernels ------------------------------------------------------------------------- */
 
-static int remember(struct nps_tah_recent *recent, uint32_t connection, uint64_t start, uint64_t serial)
+static int recent_remember(struct nps_tah_recent *recent, uint32_t connection, uint64_t start,
+			   uint64_t serial)
 {
 	struct generation *g = &recent->generations[0];
 
@@ -493,13 +494,13 @@ int nps_tah__launch(struct nps_tah *tah, uint64_t thread, uint64_t start, uint32
 {
 	uint32_t row = nps_map__get(&tah->threads, thread);
 	struct pending *p;
-	struct thread *t;
+	struct torchair_thread *t;
 	int err;
 
 	if (row == NPS_NONE)
 		return 0;
-	t = &NPS_AT(&tah->states, struct thread, row);
-	err = advance(tah, t, start);
+	t = &NPS_AT(&tah->states, struct torchair_thread, row);
+	err = thread_advance(tah, t, start);
 	if (err || !t->calling || !t->call.execute || start >= t->call.execute_end)
 		return err;
 	p = &tah->recent->pending[t->call.serial % PENDING];
@@ -507,7 +508,7 @@ int nps_tah__launch(struct nps_tah *tah, uint64_t thread, uint64_t start, uint32
 		return 0; /* thousands of calls are open: this one is not tracked */
 	p->execute = t->call.execute;
 	p->cold = t->call.cold;
-	return remember(tah->recent, connection, start, t->call.serial);
+	return recent_remember(tah->recent, connection, start, t->call.serial);
 }
 
 static const struct launch *find_launch(const struct nps_tah_recent *recent, uint32_t connection)
@@ -559,6 +560,6 @@ int nps_tah__finish(struct nps_tah *tah)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < tah->states.len; i++)
-		err = advance(tah, &NPS_AT(&tah->states, struct thread, i), UINT64_MAX);
+		err = thread_advance(tah, &NPS_AT(&tah->states, struct torchair_thread, i), UINT64_MAX);
 	return err;
 }

@@ -15,12 +15,12 @@ static bool spelled(const char *name, const char *label)
 	return !*name && !*label;
 }
 
-static bool starts(const char *name, const char *with)
+static bool name_starts(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
 
-static bool ends(const char *name, const char *with)
+static bool name_ends(const char *name, const char *with)
 {
 	size_t n = strlen(name), m = strlen(with);
 
@@ -75,15 +75,15 @@ static const char *const frameworks[] = {
 
 static enum nps_tah_kind frame_kind(const char *name)
 {
-	if (strstr(name, "OptimizedModule") ||
-	    (strstr(name, "_dynamo/eval_frame.py") && (ends(name, ": __call__") || ends(name, ": _fn"))))
+	if (strstr(name, "OptimizedModule") || (strstr(name, "_dynamo/eval_frame.py") &&
+						(name_ends(name, ": __call__") || name_ends(name, ": _fn"))))
 		return NPS_TAH_MODULE;
 	if (strstr(name, "built-in method Run of") || strstr(name, "built-in method run of") ||
 	    !strcmp(last_part(name), "Run"))
 		return NPS_TAH_RUN_PLAIN;
-	if (strstr(name, "logging/__init__.py") || ends(name, ": _summary"))
+	if (strstr(name, "logging/__init__.py") || name_ends(name, ": _summary"))
 		return NPS_TAH_LOGGING;
-	if (starts(name, "nn.Module: ") || holds_one_of(name, frameworks))
+	if (name_starts(name, "nn.Module: ") || holds_one_of(name, frameworks))
 		return NPS_TAH_FRAME;
 	return NPS_TAH_CALLER;
 }
@@ -92,11 +92,11 @@ static enum nps_tah_kind op_kind(const char *name)
 {
 	const char *last;
 
-	if (starts(name, "aten::"))
+	if (name_starts(name, "aten::"))
 		return one_of(name, tensors)  ? NPS_TAH_TENSOR
 		       : one_of(name, copies) ? NPS_TAH_COPY
 					      : NPS_TAH_OP;
-	if (starts(name, "ProfilerStep#"))
+	if (name_starts(name, "ProfilerStep#"))
 		return NPS_TAH_STEP;
 	if (spelled(name, "npu fx compiler inference") || spelled(name, "cache compiler inference"))
 		return NPS_TAH_CALL;
@@ -111,11 +111,11 @@ static enum nps_tah_kind op_kind(const char *name)
 		return NPS_TAH_COLD;
 	if (one_of(name, modes))
 		return NPS_TAH_MODE;
-	if (starts(name, "TorchDynamo Cache Lookup"))
+	if (name_starts(name, "TorchDynamo Cache Lookup"))
 		return NPS_TAH_CACHE;
-	if (starts(name, "TorchDynamo") && (strstr(name, "uard")))
+	if (name_starts(name, "TorchDynamo") && (strstr(name, "uard")))
 		return NPS_TAH_GUARDS;
-	if (starts(name, "Torch-Compiled Region"))
+	if (name_starts(name, "Torch-Compiled Region"))
 		return NPS_TAH_REGION;
 	return NPS_TAH_OP;
 }

@@ -116,7 +116,7 @@ static void pad(FILE *out, int n)
 		putc(' ', out);
 }
 
-static void put_cell(FILE *out, const char *text, int width, bool left, bool last)
+static void table_put_cell(FILE *out, const char *text, int width, bool left, bool last)
 {
 	if (!left)
 		pad(out, width - text_width(text));
@@ -165,7 +165,7 @@ static void printed_line(const struct printed *p, const struct nps_view *v, cons
 			continue;
 		if (row)
 			column_cell(row, c, v->start_us, text);
-		put_cell(v->out, row ? text : c->title, p->widths[i], is_text(c), i == p->last);
+		table_put_cell(v->out, row ? text : c->title, p->widths[i], is_text(c), i == p->last);
 	}
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *name, const char *const *names, size_t n)
+static bool name_is_listed(const char *name, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(name, names[i]))
@@ -84,9 +84,9 @@ enum nps_os_call_class nps_os_call_class(const char *name)
 		"io_uring_enter",
 	};
 
-	return is_one_of(name, locks, NPS_ARRAY_SIZE(locks)) ? NPS_OS_LOCK
-	       : is_one_of(name, io, NPS_ARRAY_SIZE(io))     ? NPS_OS_IO
-							     : NPS_OS_OTHER;
+	return name_is_listed(name, locks, NPS_ARRAY_SIZE(locks)) ? NPS_OS_LOCK
+	       : name_is_listed(name, io, NPS_ARRAY_SIZE(io))	  ? NPS_OS_IO
+								  : NPS_OS_OTHER;
 }
 
 bool nps_is_device_wait(const char *name)
@@ -97,5 +97,5 @@ bool nps_is_device_wait(const char *name)
 		"aclmdlRIExecute", "aclrtFreeWithDevSync", "aclrtMemcpyBatch"
 	};
 
-	return strstr(name, "Synchronize") || is_one_of(name, blocking, NPS_ARRAY_SIZE(blocking));
+	return strstr(name, "Synchronize") || name_is_listed(name, blocking, NPS_ARRAY_SIZE(blocking));
 }

@@ -21,7 +21,7 @@ NPS_OWN_TABLES(COLUMNS_OF)
 #define SHARED_ENTRY(field, type, COLUMNS)                                                                   \
 	{ offsetof(struct nps_model, field), type##_columns, NPS_ARRAY_SIZE(type##_columns) },
 
-static const struct entry {
+static const struct model_entry {
 	size_t offset;
 	const struct nps_column *columns;
 	size_t ncolumns;

@@ -32,9 +32,9 @@ enum nps_layout {
 #define NPS_TABLE_FIELD(field, COLUMNS) struct nps_##field##_table field;
 #define NPS_SHARED_FIELD(field, type, COLUMNS) struct nps_##type##_table field;
 
-#define NPS_ASKED_OS 0x1U /* system calls and scheduling */
-#define NPS_ASKED_ONCPU 0x2U /* stacks of what ran */
-#define NPS_ASKED_OFFCPU 0x4U /* stacks of what slept */
+#define NPS_REQUESTED_OS 0x1U /* system calls and scheduling */
+#define NPS_REQUESTED_ONCPU 0x2U /* stacks of what ran */
+#define NPS_REQUESTED_OFFCPU 0x4U /* stacks of what slept */
 
 /* Whose memory a row of NPU_MEM is: process and device are the vendor's; the job's are npuscope's own. */
 enum nps_mem_type { NPS_MEM_JOB, NPS_MEM_APP, NPS_MEM_DEVICE, NPS_MEM_TYPES };
@@ -77,7 +77,7 @@ struct nps_model {
 	uint64_t unnamed_kernels, shapeless_kernels; /* of which the capture has less than of others */
 	char why_unnamed[160], why_shapeless[320]; /* the causes, if there are any such kernels */
 	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
-	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
+	unsigned int requested; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
 	uint64_t stacks; /* with a part in user space; whole_stacks of them lead to where the thread began */
 	uint64_t whole_stacks;

@@ -25,7 +25,7 @@
 	C(u8, type) /* of the SQE */                                                                         \
 	C(u64, gtid) /* the process, and the thread that did it: the kernel's, or the job's own */           \
 	C(time, start) /* when the driver's function that sees it was entered */                             \
-	C(i64, took) /* that function, ns; NPS_NULL unknown */                                               \
+	C(i64, driver_ns) /* that function, ns; NPS_NULL unknown */                                          \
 	C(time, submit) /* when the job submitted it, 0: no such submission is known */                      \
 	C(i64, queued) /* ns between, NPS_NULL unknown */                                                    \
 	C(text, name) /* of the task */                                                                      \

@@ -45,9 +45,9 @@ void nps_table__free(struct nps_table *table)
 }
 
 /* Moves a column into a file of BYTES bytes. */
-static int to_file(struct nps_table *table, size_t column, size_t bytes)
+static int column_map_file(struct nps_table *table, size_t column, size_t bytes)
 {
-	struct nps_mapping *map = &table->maps[column];
+	struct nps_table_mapping *map = &table->maps[column];
 	int fd = nps_temp_file(table->dirfd), err;
 	void *to;
 
@@ -66,13 +66,13 @@ static int to_file(struct nps_table *table, size_t column, size_t bytes)
 		munmap(*cells(table, column), map->bytes);
 	}
 	*cells(table, column) = to;
-	*map = (struct nps_mapping){ bytes, fd };
+	*map = (struct nps_table_mapping){ bytes, fd };
 	return 0;
 }
 
-static int grow(struct nps_table *table, size_t column, size_t bytes)
+static int column_grow(struct nps_table *table, size_t column, size_t bytes)
 {
-	struct nps_mapping *map = &table->maps[column];
+	struct nps_table_mapping *map = &table->maps[column];
 	void *to;
 	int err;
 
@@ -80,7 +80,7 @@ static int grow(struct nps_table *table, size_t column, size_t bytes)
 	if (bytes <= map->bytes)
 		return 0;
 	if (map->fd < 0 && bytes > SMALL)
-		return to_file(table, column, bytes);
+		return column_map_file(table, column, bytes);
 	err = map->fd < 0 ? 0 : posix_fallocate(map->fd, map->bytes, bytes - map->bytes);
 	if (err)
 		return -err;
@@ -106,7 +106,7 @@ int nps_table__reserve(struct nps_table *table, size_t len)
 	room = NPS_MAX(room, len);
 	/* A column may have grown when a later one cannot: it is only larger than it needs to be. */
 	for (size_t i = 0; !err && i < table->ncolumns; i++)
-		err = grow(table, i, room * table->columns[i].size);
+		err = column_grow(table, i, room * table->columns[i].size);
 	if (err)
 		return err;
 	table->room = room;

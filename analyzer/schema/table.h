@@ -50,7 +50,7 @@ struct nps_table {
 	const struct nps_column *columns;
 	uint32_t ncolumns;
 	int dirfd; /* directory of the temporary files; not owned */
-	struct nps_mapping {
+	struct nps_table_mapping {
 		size_t bytes;
 		int fd; /* -1: plain memory */
 	} * maps;

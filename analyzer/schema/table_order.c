@@ -20,7 +20,7 @@ static bool in_order(const struct nps_table *table, const uint64_t *times)
 }
 
 /* Which row comes when. */
-static int sort_rows(const struct nps_table *table, const uint64_t *times, struct nps_vec *order)
+static int table_sort_rows(const struct nps_table *table, const uint64_t *times, struct nps_vec *order)
 {
 	struct nps_ext_sort sort;
 	const struct nps_sort_key *key;
@@ -80,7 +80,7 @@ int nps_table__order(struct nps_table *table, size_t time)
 		return -ENOMEM;
 	}
 	nps_vec__init(&order, table->dirfd, sizeof(uint64_t));
-	err = sort_rows(table, nps_table__cells(table, time), &order);
+	err = table_sort_rows(table, nps_table__cells(table, time), &order);
 	err = err ? err : nps_table__init(sorted, table->columns, table->ncolumns, table->dirfd);
 	err = err ? err : nps_table__resize(sorted, table->len);
 	if (err)

@@ -382,7 +382,7 @@ enum nps_api_type {
 	C(u32, pid)                                                                                          \
 	C(text, name)                                                                                        \
 	C(u64, run)                                                                                          \
-	C(u64, taken)
+	C(u64, contended)
 
 /* --- tables of text files only -------------------------------------------------------------------- */
 

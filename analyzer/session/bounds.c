@@ -79,14 +79,14 @@ void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task
 /* --- all of them --- */
 
 struct bounding {
-	struct nps_recording *model;
+	struct nps_session *model;
 	const struct nps_streams *streams;
 	const struct nps_task *const *tasks;
 	struct nps_bounds *bounds;
 	struct nps_vec subs; /* const struct nps_sub * in the order of the streams */
 	struct nps_vec syncs; /* struct nps_sync: of one stream */
 	struct nps_vec pins; /* struct nps_pin, in that order */
-	struct nps_vec place; /* uint32_t: of a submission in that order */
+	struct nps_vec ordinal; /* uint32_t: of a submission in that order */
 	struct nps_vec edges; /* struct nps_timing between two events */
 	bool moved;
 	size_t contradict;
@@ -117,7 +117,7 @@ static bool any_open(const struct bounding *b, size_t from, size_t to)
 }
 
 /* One pass over every stream, with the pins as they are. */
-static int sweep(struct bounding *b)
+static int streams_sweep(struct bounding *b)
 {
 	const struct nps_sub *const *subs = b->subs.data;
 	const struct nps_pin *pins = b->pins.len ? b->pins.data : NULL;
@@ -133,8 +133,9 @@ static int sweep(struct bounding *b)
 		err = collect_syncs(b, subs[from]);
 		if (!err)
 			nps_bounds__stream(subs + from, b->tasks + from,
-					   nps_place__error(b->model, subs[from]), pins ? pins + from : NULL,
-					   to - from, b->syncs.data, b->syncs.len, b->bounds + from);
+					   nps_clock_align__error(b->model, subs[from]),
+					   pins ? pins + from : NULL, to - from, b->syncs.data, b->syncs.len,
+					   b->bounds + from);
 	}
 	return err;
 }
@@ -143,14 +144,14 @@ static int sweep(struct bounding *b)
 
 static struct nps_pin *pin(struct bounding *b, uint32_t sub)
 {
-	return &NPS_AT(&b->pins, struct nps_pin, NPS_AT(&b->place, uint32_t, sub));
+	return &NPS_AT(&b->pins, struct nps_pin, NPS_AT(&b->ordinal, uint32_t, sub));
 }
 
 /* When an event happened, as far as it is known: in or between the tasks of the call that recorded it. */
 static struct nps_pin moment(struct bounding *b, const struct nps_marked *event)
 {
-	uint32_t first = NPS_AT(&b->place, uint32_t, event->first),
-		 last = NPS_AT(&b->place, uint32_t, event->last);
+	uint32_t first = NPS_AT(&b->ordinal, uint32_t, event->first),
+		 last = NPS_AT(&b->ordinal, uint32_t, event->last);
 	struct nps_pin at = { b->bounds[first].start_low, b->bounds[last].end_high };
 
 	at.low = NPS_MAX(at.low, pin(b, event->last)->low);
@@ -179,7 +180,7 @@ static void sink_high(struct bounding *b, uint32_t sub, uint64_t high)
 }
 
 /* AT moved by NS, which may be negative: an open end stays open. */
-static struct nps_pin moved(struct nps_pin at, double ns, double error)
+static struct nps_pin pin_moved(struct nps_pin at, double ns, double error)
 {
 	int64_t low = (int64_t)floor(ns - error), high = (int64_t)ceil(ns + error);
 	struct nps_pin to;
@@ -203,7 +204,7 @@ static void tighten(struct bounding *b, const struct nps_marked *event, struct n
 		sink_high(b, event->first, to.high);
 }
 
-static bool meet(struct nps_pin x, struct nps_pin y)
+static bool pins_overlap(struct nps_pin x, struct nps_pin y)
 {
 	return x.low <= y.high && y.low <= x.high;
 }
@@ -213,9 +214,9 @@ static bool apply_between(struct bounding *b, const struct nps_timing *t)
 {
 	struct nps_pin from = moment(b, &t->from), to = moment(b, &t->to), there, back;
 
-	there = moved(from, t->ns, t->error);
-	back = moved(to, -t->ns, t->error);
-	if (!meet(there, to) || !meet(back, from))
+	there = pin_moved(from, t->ns, t->error);
+	back = pin_moved(to, -t->ns, t->error);
+	if (!pins_overlap(there, to) || !pins_overlap(back, from))
 		return false;
 	tighten(b, &t->to, there);
 	tighten(b, &t->from, back);
@@ -231,7 +232,7 @@ static bool apply(struct bounding *b, const struct nps_timing *t)
 	if (t->kind == NPS_TIMING_BETWEEN)
 		return apply_between(b, t);
 	event = moment(b, &t->from);
-	done = b->bounds[NPS_AT(&b->place, uint32_t, wait)].end_high;
+	done = b->bounds[NPS_AT(&b->ordinal, uint32_t, wait)].end_high;
 	if (done < event.low)
 		return false;
 	raise_low(b, wait, event.low);
@@ -255,7 +256,7 @@ static void apply_all(struct bounding *b)
 /* --- the device's own time --- */
 
 /* How much faster or slower CLOCK_MONOTONIC may have run than the device's counter. */
-static double rate_error(const struct nps_recording *model)
+static double rate_error(const struct nps_session *model)
 {
 	const struct nps_clock *c = model->clocks.data;
 	double worst = model->clocks.len > 1 ? 0 : SLEW_MOST;
@@ -306,7 +307,7 @@ struct stamp_clock {
 };
 
 /* Where the device's clock is known, the moment itself is. */
-static void place_stamp(struct bounding *b, const struct nps_timing *t, struct stamp_clock *clock)
+static void align_stamp(struct bounding *b, const struct nps_timing *t, struct stamp_clock *clock)
 {
 	uint64_t khz = clock->khz, ms = t->at / 1000000, ns = t->at % 1000000;
 	struct nps_instant raw, at;
@@ -318,7 +319,7 @@ static void place_stamp(struct bounding *b, const struct nps_timing *t, struct s
 	at = nps_host_mono(b->model->clocks.data, b->model->clocks.len, raw.ns, &clock->sample);
 	/* rounded down, and twice to a tick: by the counter, and here */
 	error = raw.error + at.error + t->error + 2e6 / (double)khz;
-	tighten(b, &t->to, moved((struct nps_pin){ at.ns, at.ns }, 0, error));
+	tighten(b, &t->to, pin_moved((struct nps_pin){ at.ns, at.ns }, 0, error));
 }
 
 /* Timestamps of one device: each against the one before, and against its clock. */
@@ -348,17 +349,17 @@ static int stamps(struct bounding *b, double rate)
 		} else {
 			nps_clock_map__free(&clock.log.clock);
 			clock = (struct stamp_clock){ .log = { .proc = t->proc, .device = t->device } };
-			err = nps_place__clock(b->model, &clock.log, &clock.khz);
+			err = nps_clock_align__clock(b->model, &clock.log, &clock.khz);
 		}
 		if (!err)
-			place_stamp(b, t, &clock);
+			align_stamp(b, t, &clock);
 	}
 	nps_clock_map__free(&clock.log.clock);
 	free(sorted);
 	return err;
 }
 
-static int prepare(struct bounding *b)
+static int bounds_prepare(struct bounding *b)
 {
 	const struct nps_timing *timings = b->model->timings.data;
 	const struct nps_key *keys = b->streams->keys;
@@ -367,13 +368,13 @@ static int prepare(struct bounding *b)
 	int err = nps_vec__resize(&b->pins, n);
 
 	if (!err)
-		err = nps_vec__resize(&b->place, b->model->subs.len);
+		err = nps_vec__resize(&b->ordinal, b->model->subs.len);
 	for (size_t i = 0; !err && i < n; i++) {
 		NPS_AT(&b->pins, struct nps_pin, i) = (struct nps_pin){ 0, UINT64_MAX };
-		NPS_AT(&b->place, uint32_t, keys[i].row) = i;
+		NPS_AT(&b->ordinal, uint32_t, keys[i].row) = i;
 	}
 	if (!err)
-		err = sweep(b);
+		err = streams_sweep(b);
 	for (size_t i = 0; !err && i < b->model->timings.len; i++)
 		if (timings[i].kind != NPS_TIMING_AT)
 			err = add_edge(b, &timings[i], timings[i].kind == NPS_TIMING_BETWEEN ? rate : 0);
@@ -382,11 +383,11 @@ static int prepare(struct bounding *b)
 
 static int with_timings(struct bounding *b)
 {
-	int err = prepare(b);
+	int err = bounds_prepare(b);
 
 	b->moved = true;
 	for (int round = 0; !err && b->moved && round < ROUNDS; round++) {
-		err = sweep(b);
+		err = streams_sweep(b);
 		b->moved = false;
 		if (!err)
 			apply_all(b);
@@ -395,10 +396,10 @@ static int with_timings(struct bounding *b)
 		nps_msg("%zu of %zu times of the job's own events contradict the times of its calls: "
 			"they are not used",
 			b->contradict, b->edges.len);
-	return err ? err : sweep(b);
+	return err ? err : streams_sweep(b);
 }
 
-int nps_bounds__all(struct nps_recording *model, const struct nps_streams *streams,
+int nps_bounds__all(struct nps_session *model, const struct nps_streams *streams,
 		    const struct nps_task *const *tasks, struct nps_bounds *bounds)
 {
 	struct bounding b = { .model = model, .streams = streams, .tasks = tasks, .bounds = bounds };
@@ -407,18 +408,18 @@ int nps_bounds__all(struct nps_recording *model, const struct nps_streams *strea
 	nps_vec__init(&b.subs, model->tmpfd, sizeof(const struct nps_sub *));
 	nps_vec__init(&b.syncs, model->tmpfd, sizeof(struct nps_sync));
 	nps_vec__init(&b.pins, model->tmpfd, sizeof(struct nps_pin));
-	nps_vec__init(&b.place, model->tmpfd, sizeof(uint32_t));
+	nps_vec__init(&b.ordinal, model->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&b.edges, model->tmpfd, sizeof(struct nps_timing));
 	err = nps_vec__resize(&b.subs, streams->n);
 	for (size_t i = 0; !err && i < streams->n; i++)
 		NPS_AT(&b.subs, const struct nps_sub *, i) =
 			&NPS_AT(&model->subs, struct nps_sub, streams->keys[i].row);
 	if (!err && any_open(&b, 0, streams->n))
-		err = model->timings.len ? with_timings(&b) : sweep(&b);
+		err = model->timings.len ? with_timings(&b) : streams_sweep(&b);
 	nps_vec__free(&b.subs);
 	nps_vec__free(&b.syncs);
 	nps_vec__free(&b.pins);
-	nps_vec__free(&b.place);
+	nps_vec__free(&b.ordinal);
 	nps_vec__free(&b.edges);
 	return err;
 }

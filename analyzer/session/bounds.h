@@ -3,7 +3,7 @@
 #ifndef NPS_SESSION_BOUNDS_H
 #define NPS_SESSION_BOUNDS_H
 
-#include "session/place.h"
+#include "session/clock_align.h"
 
 /*
  * Of a moment between the start and the end of a task, CLOCK_MONOTONIC ns: the task had not ended before
@@ -27,7 +27,7 @@ void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task
  * prove. TASKS[i] and BOUNDS[i] are of the submission STREAMS->keys[i].row. model->syncs are sorted by
  * cover. 0 or a negative errno.
  */
-int nps_bounds__all(struct nps_recording *model, const struct nps_streams *streams,
+int nps_bounds__all(struct nps_session *model, const struct nps_streams *streams,
 		    const struct nps_task *const *tasks, struct nps_bounds *bounds);
 
 #endif

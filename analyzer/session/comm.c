@@ -18,7 +18,7 @@ static void name_calls(struct nps_proc *proc)
 	}
 }
 
-int nps_comm__finish(struct nps_recording *model)
+int nps_comm__finish(struct nps_session *model)
 {
 	const struct nps_task *tasks = model->tasks.data;
 	int err = 0;

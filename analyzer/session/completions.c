@@ -8,20 +8,20 @@
 #define CQE_STREAM 0x7fff /* above it is a flag of the driver's */
 #define QUEUED 4096 /* above the tasks of a stream that can be on their way: a queue has 1024 entries */
 
-static uint64_t stream_key(uint32_t proc, uint32_t device, uint32_t stream)
+static uint64_t order_stream_key(uint32_t proc, uint32_t device, uint32_t stream)
 {
 	return (uint64_t)proc << 32 | device << 16 | stream;
 }
 
 /* The submissions by stream, and what is known of them. */
 struct order {
-	struct nps_recording *model;
+	struct nps_session *model;
 	const struct nps_streams *streams;
-	struct nps_map first; /* stream_key -> index of its first key */
+	struct nps_map first; /* order_stream_key -> index of its first key */
 	struct nps_vec overlapped; /* bool, of each key: see find_overlapped */
 };
 
-static int find_streams(struct order *o)
+static int order_find_streams(struct order *o)
 {
 	const struct nps_sub *subs = o->model->subs.data;
 	const struct nps_streams *streams = o->streams;
@@ -32,7 +32,8 @@ static int find_streams(struct order *o)
 		const struct nps_sub *sub = &subs[keys[i].row];
 
 		if (!i || keys[i].group != keys[i - 1].group)
-			err = nps_map__put(&o->first, stream_key(sub->proc, sub->device, sub->stream), i);
+			err = nps_map__put(&o->first, order_stream_key(sub->proc, sub->device, sub->stream),
+					   i);
 	}
 	return err;
 }
@@ -94,7 +95,7 @@ static int find_overlapped(struct order *o)
 }
 
 /* What had ended when the submission at I had: submissions that began by then; 0: not known. */
-static uint64_t covered(const struct order *o, size_t from, size_t i)
+static uint64_t order_covered(const struct order *o, size_t from, size_t i)
 {
 	const struct nps_sub *subs = o->model->subs.data;
 	const struct nps_streams *streams = o->streams;
@@ -109,7 +110,7 @@ static uint64_t covered(const struct order *o, size_t from, size_t i)
 	return sub->end;
 }
 
-static int add_sync(struct nps_recording *model, const struct nps_sub *sub, uint64_t cover, uint64_t done)
+static int add_sync(struct nps_session *model, const struct nps_sub *sub, uint64_t cover, uint64_t done)
 {
 	struct nps_sync *sync = nps_vec__push(&model->syncs);
 
@@ -123,7 +124,7 @@ static int add_sync(struct nps_recording *model, const struct nps_sub *sub, uint
 
 /* --- records that the driver read --- */
 
-static bool tells_tasks(const struct nps_device *device)
+static bool logs_tasks(const struct nps_device *device)
 {
 	return !device->has_platform ||
 	       (device->platform != NPS_CHIP_950 && device->platform != NPS_CHIP_950_1);
@@ -131,24 +132,24 @@ static bool tells_tasks(const struct nps_device *device)
 
 static int add_driver(const struct order *o, uint32_t proc, const struct nps_event *ev)
 {
-	struct nps_recording *model = o->model;
+	struct nps_session *model = o->model;
 	const struct nps_streams *streams = o->streams;
 	const struct nps_sub *subs = model->subs.data;
 	const struct nps_event_driver_done *cqe = &ev->driver_done;
-	uint64_t stream = stream_key(proc, cqe->device, cqe->stream & CQE_STREAM);
+	uint64_t stream = order_stream_key(proc, cqe->device, cqe->stream & CQE_STREAM);
 	uint32_t from = nps_map__get(&o->first, stream), found;
 	uint64_t cover;
 
-	if (from == NPS_NONE || cqe->device >= NPS_MAX_DEVICES || !tells_tasks(&model->devices[cqe->device]))
+	if (from == NPS_NONE || cqe->device >= NPS_MAX_DEVICES || !logs_tasks(&model->devices[cqe->device]))
 		return 0;
 	found = latest(subs, streams, from, first_after(streams, from, ev->start), cqe->task);
-	cover = found == NPS_NONE ? 0 : covered(o, from, found);
+	cover = found == NPS_NONE ? 0 : order_covered(o, from, found);
 	return cover ? add_sync(model, &subs[streams->keys[found].row], cover, ev->start) : 0;
 }
 
 static int of_driver(const struct order *o)
 {
-	const struct nps_recording *model = o->model;
+	const struct nps_session *model = o->model;
 	int err = 0;
 
 	for (uint32_t p = 0; p < model->nprocs; p++) {
@@ -166,7 +167,7 @@ static int of_driver(const struct order *o)
 
 /* --- as the runtime collects them --- */
 
-int nps_completions__keep(struct nps_recording *model, uint32_t proc, const struct nps_event *ev)
+int nps_completions__keep(struct nps_session *model, uint32_t proc, const struct nps_event *ev)
 {
 	const uint16_t wrong = NPS_CQE_DROP | NPS_CQE_ERROR | NPS_CQE_ACC_ERROR;
 	const struct nps_event_cqe *got = &ev->cqe;
@@ -239,7 +240,7 @@ static uint32_t submission(struct collected *c, const struct nps_cqe *cqe, uint3
 }
 
 /* The device's time of an event. */
-static int add_timing(struct nps_recording *model, const struct nps_cqe *cqe, uint32_t row)
+static int add_timing(struct nps_session *model, const struct nps_cqe *cqe, uint32_t row)
 {
 	uint64_t khz = model->devices[cqe->device].freq_khz, ms;
 	struct nps_timing *timing;
@@ -264,15 +265,15 @@ static int add_timing(struct nps_recording *model, const struct nps_cqe *cqe, ui
 static int add_collected(struct collected *c, const struct nps_cqe *cqe)
 {
 	const struct nps_device *device = &c->o->model->devices[cqe->device];
-	uint32_t from = nps_map__get(&c->o->first, stream_key(cqe->proc, cqe->device, cqe->stream)), found,
-		 row;
+	uint32_t from = nps_map__get(&c->o->first, order_stream_key(cqe->proc, cqe->device, cqe->stream)),
+		 found, row;
 	uint64_t cover;
 	int err;
 
 	if (from == NPS_NONE || !device->has_platform || device->platform != NPS_CHIP_910B)
 		return 0;
 	found = submission(c, cqe, from);
-	cover = found == NPS_NONE ? 0 : covered(c->o, from, found);
+	cover = found == NPS_NONE ? 0 : order_covered(c->o, from, found);
 	if (!cover)
 		return 0;
 	row = c->o->streams->keys[found].row;
@@ -286,7 +287,7 @@ static int add_collected(struct collected *c, const struct nps_cqe *cqe)
 /* The records of one thread's CPU are not in order with those of another. */
 static int of_runtime(const struct order *o)
 {
-	struct nps_recording *model = o->model;
+	struct nps_session *model = o->model;
 	struct collected c = { .o = o };
 	size_t n = NPS_MIN(model->cqes.len, (size_t)NPS_NONE - 1);
 	struct nps_vec keys;
@@ -313,7 +314,7 @@ static int of_runtime(const struct order *o)
 	return err;
 }
 
-static bool has_records(const struct nps_recording *model)
+static bool has_records(const struct nps_session *model)
 {
 	for (uint32_t p = 0; p < model->nprocs; p++)
 		if (model->procs[p].drivers.len)
@@ -321,7 +322,7 @@ static bool has_records(const struct nps_recording *model)
 	return model->cqes.len;
 }
 
-int nps_completions__add(struct nps_recording *model, const struct nps_streams *streams)
+int nps_completions__add(struct nps_session *model, const struct nps_streams *streams)
 {
 	struct order o = { .model = model, .streams = streams };
 	int err;
@@ -329,7 +330,7 @@ int nps_completions__add(struct nps_recording *model, const struct nps_streams *
 	if (!has_records(model))
 		return 0;
 	nps_vec__init(&o.overlapped, model->tmpfd, sizeof(bool));
-	err = find_streams(&o);
+	err = order_find_streams(&o);
 	if (!err)
 		err = find_overlapped(&o);
 	if (!err)

@@ -3,8 +3,8 @@
 #ifndef NPS_COMPLETIONS_H
 #define NPS_COMPLETIONS_H
 
-#include "session/place.h"
-#include "session/recording.h"
+#include "session/clock_align.h"
+#include "session/session_model.h"
 
 struct nps_event;
 
@@ -12,7 +12,7 @@ struct nps_event;
  * Keeps a record of kind CQE of process PROC in MODEL->cqes, unless it reports an error or could not be
  * read. 0 or -ENOMEM.
  */
-int nps_completions__keep(struct nps_recording *model, uint32_t proc, const struct nps_event *ev);
+int nps_completions__keep(struct nps_session *model, uint32_t proc, const struct nps_event *ev);
 
 /*
  * Appends a sync to MODEL for each completion record: the task that it names had ended by then, and with it
@@ -25,6 +25,6 @@ int nps_completions__keep(struct nps_recording *model, uint32_t proc, const stru
  * For records that the runtime collected (MODEL->cqes) it is the end of its call; and where the record has
  * the device's time of an event, a timing is appended too. Only of a 910B: other chips write other records.
  */
-int nps_completions__add(struct nps_recording *model, const struct nps_streams *streams);
+int nps_completions__add(struct nps_session *model, const struct nps_streams *streams);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef NPS_DEVICE_COUNTERS_H
 #define NPS_DEVICE_COUNTERS_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /*
  * Sets in DIR, of which nothing else is set, what session.json has of a device's cores and of the events

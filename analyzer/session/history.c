@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-struct row {
+struct history_row {
 	uint64_t key, time, value;
 	uint32_t count; /* rows of the key, in its first one, after finish */
 	uint32_t pad;
@@ -12,18 +12,18 @@ struct row {
 void nps_history__init(struct nps_history *history, int dirfd)
 {
 	*history = (struct nps_history){ 0 };
-	nps_vec__init(&history->rows, dirfd, sizeof(struct row));
+	nps_vec__init(&history->rows, dirfd, sizeof(struct history_row));
 }
 
-static int push(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value)
+static int history_push(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value)
 {
 	uint32_t last = nps_map__get(&history->last, key);
-	struct row *row = nps_vec__push(&history->rows);
+	struct history_row *row = nps_vec__push(&history->rows);
 
 	if (!row || history->rows.len >= NPS_NONE)
 		return -ENOMEM;
-	*row = (struct row){ .key = key, .time = time, .value = value };
-	if (last != NPS_NONE && NPS_AT(&history->rows, struct row, last).time > time)
+	*row = (struct history_row){ .key = key, .time = time, .value = value };
+	if (last != NPS_NONE && NPS_AT(&history->rows, struct history_row, last).time > time)
 		return 0;
 	return nps_map__put(&history->last, key, history->rows.len - 1);
 }
@@ -33,28 +33,28 @@ int nps_history__add(struct nps_history *history, uint64_t key, uint64_t time, u
 	uint32_t last = nps_map__get(&history->last, key);
 
 	if (last != NPS_NONE) {
-		const struct row *old = &NPS_AT(&history->rows, struct row, last);
+		const struct history_row *old = &NPS_AT(&history->rows, struct history_row, last);
 
 		if (old->value == value && old->time <= time)
 			return 0;
 	}
-	return push(history, key, time, value);
+	return history_push(history, key, time, value);
 }
 
 int nps_history__reset(struct nps_history *history, uint64_t key, uint64_t time)
 {
-	return push(history, key, time, NPS_NONE); /* even after another: nobody looks across one */
+	return history_push(history, key, time, NPS_NONE); /* even after another: nobody looks across one */
 }
 
 /* Keys of the rows, in order of key and time; KEYS has room for twice the rows. */
-static int sort_rows(struct nps_history *history, struct nps_key *keys, size_t n)
+static int history_sort_rows(struct nps_history *history, struct nps_key *keys, size_t n)
 {
 	uint32_t ngroups = 0;
 	int err = 0;
 
 	nps_map__clear(&history->last);
 	for (size_t i = 0; !err && i < n; i++) {
-		const struct row *row = &NPS_AT(&history->rows, struct row, i);
+		const struct history_row *row = &NPS_AT(&history->rows, struct history_row, i);
 		uint32_t group = nps_map__get(&history->last, row->key);
 
 		if (group == NPS_NONE) {
@@ -72,19 +72,19 @@ int nps_history__finish(struct nps_history *history)
 {
 	size_t n = history->rows.len, first = 0;
 	struct nps_vec keys, sorted;
-	struct row *to;
+	struct history_row *to;
 	int err;
 
 	nps_vec__init(&keys, history->rows.dirfd, sizeof(struct nps_key));
-	nps_vec__init(&sorted, history->rows.dirfd, sizeof(struct row));
+	nps_vec__init(&sorted, history->rows.dirfd, sizeof(struct history_row));
 	err = nps_vec__resize(&keys, 2 * n);
 	if (!err)
 		err = nps_vec__resize(&sorted, n);
 	if (!err && n)
-		err = sort_rows(history, keys.data, n);
+		err = history_sort_rows(history, keys.data, n);
 	to = sorted.data;
 	for (size_t i = 0; !err && i < n; i++) {
-		to[i] = NPS_AT(&history->rows, struct row, NPS_AT(&keys, struct nps_key, i).row);
+		to[i] = NPS_AT(&history->rows, struct history_row, NPS_AT(&keys, struct nps_key, i).row);
 		if (!i || to[i].key != to[first].key) {
 			first = i;
 			err = nps_map__put(&history->last, to[i].key, i);
@@ -98,7 +98,7 @@ int nps_history__finish(struct nps_history *history)
 }
 
 /* The first row after TIME of those of a key, [LOW, HIGH). */
-static size_t after(const struct row *rows, size_t low, size_t high, uint64_t time)
+static size_t after(const struct history_row *rows, size_t low, size_t high, uint64_t time)
 {
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -114,7 +114,7 @@ static size_t after(const struct row *rows, size_t low, size_t high, uint64_t ti
 bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
 {
 	uint32_t first = nps_map__get(&history->last, key);
-	const struct row *rows = history->rows.data;
+	const struct history_row *rows = history->rows.data;
 	size_t next;
 
 	if (first == NPS_NONE)
@@ -129,7 +129,7 @@ bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t t
 bool nps_history__near(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
 {
 	uint32_t first = nps_map__get(&history->last, key);
-	const struct row *rows = history->rows.data;
+	const struct history_row *rows = history->rows.data;
 	size_t next, end;
 
 	if (nps_history__at(history, key, time, value) && *value != NPS_NONE)
@@ -149,7 +149,7 @@ int nps_history__keys(const struct nps_history *history, uint64_t value, struct 
 	int err = 0;
 
 	for (size_t i = 0; !err && i < history->rows.len; i++) {
-		const struct row *row = &NPS_AT(&history->rows, struct row, i);
+		const struct history_row *row = &NPS_AT(&history->rows, struct history_row, i);
 
 		if (row->value == value)
 			err = nps_map__put(map, row->key, 1);

@@ -19,7 +19,7 @@ struct contest {
 	struct nps_map row_of; /* pid -> row of neighbours */
 };
 
-static size_t count_cpus(const struct nps_host_samples *host)
+static size_t samples_count_cpus(const struct nps_host_samples *host)
 {
 	size_t n = 1;
 
@@ -65,7 +65,7 @@ static struct nps_neighbour *neighbour(struct contest *c, uint32_t pid)
 }
 
 /* The part of USE that lies in one slice, and its part of what was taken there. */
-static double taken_in(const struct contest *c, const struct nps_host_use *use, size_t slice)
+static double contended_in(const struct contest *c, const struct nps_host_use *use, size_t slice)
 {
 	uint64_t common = nps_host_grid__common(&c->ran, slice, use->start, use->end);
 	double ran = *nps_host_grid__cell(&c->ran, slice, use->cpu);
@@ -87,7 +87,7 @@ static int charge(struct contest *c)
 		size_t first = nps_host_grid__slice(&c->ran, use.start);
 		size_t last = nps_host_grid__slice(&c->ran, use.end);
 		struct nps_neighbour *n;
-		double taken = 0;
+		double contended = 0;
 
 		if (use.cpu >= c->ran.cpus || !use.run || nps_host_samples__is_target(c->host, use.pid))
 			continue;
@@ -97,21 +97,21 @@ static int charge(struct contest *c)
 			break;
 		}
 		for (size_t i = last - first > MOST_SLICES ? last - MOST_SLICES : first; i <= last; i++)
-			taken += taken_in(c, &use, i);
+			contended += contended_in(c, &use, i);
 		n->run = nps_add_sat(n->run, use.run);
-		n->taken = nps_add_sat(n->taken, taken < 1e18 ? (uint64_t)taken : 0);
-		c->host->waited = nps_add_sat(c->host->waited, taken < 1e18 ? (uint64_t)taken : 0);
+		n->contended = nps_add_sat(n->contended, contended < 1e18 ? (uint64_t)contended : 0);
+		c->host->waited = nps_add_sat(c->host->waited, contended < 1e18 ? (uint64_t)contended : 0);
 	}
 	nps_host_walk__free(&walk);
 	return err ? err : walk.err;
 }
 
-static int by_taken(const void *a, const void *b)
+static int neighbour_compare(const void *a, const void *b)
 {
 	const struct nps_neighbour *x = a, *y = b;
 
-	if (x->taken != y->taken)
-		return x->taken > y->taken ? -1 : 1;
+	if (x->contended != y->contended)
+		return x->contended > y->contended ? -1 : 1;
 	if (x->run != y->run)
 		return x->run > y->run ? -1 : 1;
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
@@ -120,7 +120,7 @@ static int by_taken(const void *a, const void *b)
 int nps_host_samples__contend(struct nps_host_samples *host, uint64_t begin, uint64_t end)
 {
 	struct contest c = { .host = host };
-	size_t cpus = count_cpus(host);
+	size_t cpus = samples_count_cpus(host);
 	int err = nps_host_grid__init(&c.waited, host->threads.dirfd, begin, end, SLICE, cpus);
 
 	if (!err)
@@ -130,7 +130,7 @@ int nps_host_samples__contend(struct nps_host_samples *host, uint64_t begin, uin
 	if (!err)
 		err = charge(&c);
 	if (!err && host->neighbours.len)
-		qsort(host->neighbours.data, host->neighbours.len, host->neighbours.elem, by_taken);
+		qsort(host->neighbours.data, host->neighbours.len, host->neighbours.elem, neighbour_compare);
 	nps_host_grid__free(&c.waited);
 	nps_host_grid__free(&c.ran);
 	nps_map__free(&c.row_of);

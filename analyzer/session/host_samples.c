@@ -6,7 +6,7 @@
 
 void nps_host_samples__init(struct nps_host_samples *host, int tmpfd)
 {
-	*host = (struct nps_host_samples){ .asked = false };
+	*host = (struct nps_host_samples){ .requested = false };
 	nps_vec__init(&host->cpus, tmpfd, sizeof(struct nps_host_cpu));
 	nps_vec__init(&host->systems, tmpfd, sizeof(struct nps_host_system));
 	nps_vec__init(&host->threads, tmpfd, sizeof(struct nps_host_thread));

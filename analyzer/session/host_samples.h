@@ -19,11 +19,11 @@
 struct nps_neighbour {
 	uint32_t pid, name; /* text */
 	uint64_t run; /* ns on a CPU in all */
-	uint64_t taken; /* ns of it on CPUs on which threads of the job waited meanwhile */
+	uint64_t contended; /* ns of it on CPUs on which threads of the job waited meanwhile */
 };
 
 struct nps_host_samples {
-	bool asked; /* according to session.json there are some */
+	bool requested; /* according to session.json there are some */
 	bool all; /* of the whole host, not only of the job */
 	struct nps_vec cpus, systems, threads, processes, memory, disks, cards; /* struct nps_host_... */
 	struct nps_vec names; /* struct nps_host_named */

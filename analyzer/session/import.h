@@ -3,14 +3,14 @@
 #ifndef NPS_IMPORT_H
 #define NPS_IMPORT_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /*
  * Reads session.json and the chunk files into MODEL. A cut or damaged file is read up to the cut, which is
  * reported on stderr and noted in model->losses.cut. Negative errno if nothing can be made of the
  * directory; the reason has been printed.
  */
-int nps_import__session(struct nps_recording *model, const char *path);
+int nps_import__session(struct nps_session *model, const char *path);
 
 /* One finished (or, with end = 0, unfinished) task of a device's log. */
 struct nps_log_task {
@@ -31,7 +31,7 @@ struct nps_log_task {
 };
 
 /* Is ROW, whose submission was not seen, outside of the capture: over before it, or begun after it? */
-static inline bool nps_log_task__outside(const struct nps_recording *rec, const struct nps_log_task *row)
+static inline bool nps_log_task__outside(const struct nps_session *rec, const struct nps_log_task *row)
 {
 	return row->end < rec->begin || row->start > rec->end;
 }
@@ -40,13 +40,13 @@ static inline bool nps_log_task__outside(const struct nps_recording *rec, const 
  * Determines the chips of devices that could not be queried, from their logs; not of devices without a log.
  * Before submissions are read, whose numbers and kinds depend on it. 0 or -errno.
  */
-int nps_import__chips(struct nps_recording *model);
+int nps_import__chips(struct nps_session *model);
 
 /*
  * Reads the task logs (PROF_x/device_N/data) of all processes, appends struct nps_log_task rows to TASKS,
  * their counters to model->run_pmus, and notes gaps in model->logs. STREAMS_SEEN: the streams (process <<
  * 32 | device << 16 | stream) that the host submitted to; they decide how ids were mangled.
  */
-int nps_import__logs(struct nps_recording *model, const struct nps_map *streams_seen, struct nps_vec *tasks);
+int nps_import__logs(struct nps_session *model, const struct nps_map *streams_seen, struct nps_vec *tasks);
 
 #endif

@@ -2,7 +2,7 @@
 #include "session/import_aicpu.h"
 
 #include "base/input_file.h"
-#include "cann/side.h"
+#include "cann/aux_files.h"
 #include "session/session_reader.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* The session knows the clock from many reads, the control files from one instant and the nominal rate. */
-static int import_dir(struct nps_model *m, const struct nps_recording *rec, const struct nps_device_log *log,
-		      struct nps_cann_dir *dir)
+static int aicpu_import_dir(struct nps_model *m, const struct nps_session *rec,
+			    const struct nps_device_log *log, struct nps_cann_dir *dir)
 {
 	const struct nps_clock_host host = { .samples = rec->clocks.data,
 					     .n = rec->clocks.len,
@@ -24,10 +24,10 @@ static int import_dir(struct nps_model *m, const struct nps_recording *rec, cons
 	if (!dir->device_hz)
 		dir->device_hz = 1000 * rec->devices[log->device].freq_khz;
 	dir->device_clock = (struct nps_cann_clock){ .known = true, .map = &log->clock, .host = host };
-	return nps_cann_side__aicpu(m, dir);
+	return nps_cann_aux__aicpu(m, dir);
 }
 
-static int import_log(struct nps_model *m, const struct nps_recording *rec, const struct nps_device_log *log,
+static int import_log(struct nps_model *m, const struct nps_session *rec, const struct nps_device_log *log,
 		      int proffd)
 {
 	struct nps_cann_dir dir;
@@ -41,12 +41,12 @@ static int import_log(struct nps_model *m, const struct nps_recording *rec, cons
 	err = nps_cann_dir__open(&dir, m, proffd, name, log->device);
 	if (err)
 		return err == -ENOMEM ? err : 0; /* nor could the log be read, which was reported */
-	err = import_dir(m, rec, log, &dir);
+	err = aicpu_import_dir(m, rec, log, &dir);
 	nps_cann_dir__close(&dir);
 	return err;
 }
 
-int nps_import__aicpu(struct nps_model *model, const struct nps_recording *rec, uint32_t proc)
+int nps_import__aicpu(struct nps_model *model, const struct nps_session *rec, uint32_t proc)
 {
 	const char *name = nps_json_str(rec->procs[proc].json, "prof_dir", "");
 	uint64_t start = model->start, end = model->end;
@@ -67,6 +67,6 @@ int nps_import__aicpu(struct nps_model *model, const struct nps_recording *rec, 
 	model->start = start; /* records from before and after the capture do not extend it */
 	model->end = end;
 	return err ? err
-		   : nps_cann_side__clip(model, nps_recording__real(rec, rec->begin),
-					 nps_recording__real(rec, rec->end));
+		   : nps_cann_aux__clip(model, nps_session__real(rec, rec->begin),
+					nps_session__real(rec, rec->end));
 }

@@ -4,9 +4,9 @@
 #define NPS_IMPORT_AICPU_H
 
 #include "model/model.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /* Fills MODEL's tables of AI CPU work from the logs of process row PROC, with clocks. 0 or -errno. */
-int nps_import__aicpu(struct nps_model *model, const struct nps_recording *recording, uint32_t proc);
+int nps_import__aicpu(struct nps_model *model, const struct nps_session *session, uint32_t proc);
 
 #endif

@@ -13,34 +13,34 @@
 	100000000ULL /* CPUs are counted in ticks of 10 ms: over less time their shares are all noise */
 #define USAGE_NS 20000000ULL /* slices of the job's use of CPUs, as the vendor samples it */
 
-struct fill {
+struct host_fill {
 	struct nps_model *m;
-	const struct nps_recording *rec;
+	const struct nps_session *rec;
 	const struct nps_host_samples *host;
 	uint32_t pid; /* 0: the whole host */
 	int err;
 };
 
 /* The first and the last sample lie just outside of the capture: they stand for its very ends. */
-static uint64_t real(const struct fill *f, uint64_t mono)
+static uint64_t sample_real(const struct host_fill *f, uint64_t mono)
 {
-	return nps_recording__real(f->rec, NPS_MIN(NPS_MAX(mono, f->rec->begin), f->rec->end));
+	return nps_session__real(f->rec, NPS_MIN(NPS_MAX(mono, f->rec->begin), f->rec->end));
 }
 
-static bool inside(const struct fill *f, uint64_t start, uint64_t end)
+static bool inside(const struct host_fill *f, uint64_t start, uint64_t end)
 {
 	return end > f->rec->begin && start < f->rec->end;
 }
 
 /* A new row; false when something went wrong before. */
-static bool add(struct fill *f, struct nps_table *table, size_t *row)
+static bool host_row_add(struct host_fill *f, struct nps_table *table, size_t *row)
 {
 	if (!f->err)
 		f->err = nps_table__add(table, row);
 	return !f->err;
 }
 
-static uint32_t text(struct fill *f, const char *fmt, uint64_t number)
+static uint32_t host_text(struct host_fill *f, const char *fmt, uint64_t number)
 {
 	uint32_t id = nps_strings__addf(f->m->strings, fmt, (unsigned long long)number);
 
@@ -49,13 +49,13 @@ static uint32_t text(struct fill *f, const char *fmt, uint64_t number)
 	return id;
 }
 
-static uint32_t name_of(struct fill *f, enum nps_host_what what, uint32_t id)
+static uint32_t host_name(struct host_fill *f, enum nps_host_what what, uint32_t id)
 {
 	const struct nps_host_named *name = nps_host_samples__name(f->host, what, id);
 	uint32_t own;
 
 	if (!name)
-		return text(f, "%llu", id);
+		return host_text(f, "%llu", id);
 	if (!(name->flags & NPS_HOST_JOB_NET))
 		return name->text;
 	/* the host has one of the same name, as a rule */
@@ -82,7 +82,7 @@ static double percent(double part, double whole)
  * The sample before the present one of the same ID, from LAST (id -> row), which is set to ROW. NPS_NONE: it
  * is the first.
  */
-static uint32_t before(struct fill *f, struct nps_map *last, uint64_t id, uint32_t row)
+static uint32_t before(struct host_fill *f, struct nps_map *last, uint64_t id, uint32_t row)
 {
 	uint32_t was = nps_map__get(last, id);
 
@@ -93,7 +93,7 @@ static uint32_t before(struct fill *f, struct nps_map *last, uint64_t id, uint32
 
 /* --- what the host has ------------------------------------------------------------------------------- */
 
-static bool is_loopback(const struct fill *f, uint32_t card)
+static bool is_loopback(const struct host_fill *f, uint32_t card)
 {
 	const struct nps_host_named *name = nps_host_samples__name(f->host, NPS_HOST_CARD, card);
 
@@ -104,12 +104,12 @@ static bool is_loopback(const struct fill *f, uint32_t card)
  * The interfaces that make up the network: those of the job's own namespace if it has one; of these the
  * ones with a known speed; if no speed is known, all but the loopback; if there is no other, the loopback.
  */
-struct network {
+struct network_row {
 	struct nps_map in; /* ids */
 	double speed; /* of all together, bytes a second; 0 unknown */
 };
 
-static int choose_cards(struct fill *f, struct network *n)
+static int choose_cards(struct host_fill *f, struct network_row *n)
 {
 	const struct nps_vec *cards = &f->host->cards;
 	bool own = false;
@@ -137,13 +137,13 @@ static int choose_cards(struct fill *f, struct network *n)
 	return err;
 }
 
-static void what_there_is(struct fill *f, const struct network *n)
+static void what_there_is(struct host_fill *f, const struct network_row *n)
 {
 	const cJSON *host = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
 	struct nps_host_table *t = &f->m->host;
 	size_t row;
 
-	if (!add(f, &t->t, &row))
+	if (!host_row_add(f, &t->t, &row))
 		return;
 	t->cpus[row] = (uint32_t)NPS_MIN(nps_json_u64(host, "cpus", 0), (uint64_t)NPS_HOST_CPUS);
 	t->memory[row] = f->host->memory.len
@@ -154,12 +154,12 @@ static void what_there_is(struct fill *f, const struct network *n)
 
 /* --- CPUs -------------------------------------------------------------------------------------------- */
 
-static void put_usage(struct fill *f, uint64_t time, uint32_t cpu, double usage)
+static void put_host_usage(struct host_fill *f, uint64_t time, uint32_t cpu, double usage)
 {
 	struct nps_cpu_usage_table *t = &f->m->cpu_usage;
 	size_t row;
 
-	if (!isfinite(usage) || !add(f, &t->t, &row))
+	if (!isfinite(usage) || !host_row_add(f, &t->t, &row))
 		return;
 	t->timestamp[row] = time;
 	t->cpu[row] = cpu;
@@ -185,10 +185,10 @@ static double busy_share(const struct nps_host_cpu *a, const struct nps_host_cpu
 }
 
 /* Use of the whole host: each CPU, and all together. */
-static void cpus_of_host(struct fill *f)
+static void cpus_of_host(struct host_fill *f)
 {
 	const struct nps_vec *cpus = &f->host->cpus;
-	uint32_t average = text(f, "Avg", 0);
+	uint32_t average = host_text(f, "Avg", 0);
 	struct nps_map last = { 0 };
 
 	for (size_t i = 0; i < cpus->len && !f->err; i++) {
@@ -200,17 +200,17 @@ static void cpus_of_host(struct fill *f)
 			continue;
 		before(f, &last, now->cpu, (uint32_t)i);
 		if (was && inside(f, was->time, now->time))
-			put_usage(f, real(f, was->time),
-				  now->cpu >= NPS_HOST_CPUS ? average : text(f, "%llu", now->cpu),
-				  busy_share(was, now));
+			put_host_usage(f, sample_real(f, was->time),
+				       now->cpu >= NPS_HOST_CPUS ? average : host_text(f, "%llu", now->cpu),
+				       busy_share(was, now));
 	}
 	nps_map__free(&last);
 }
 
 /* Slices of time with what the threads of the process used of each CPU. */
-static void put_grid(struct fill *f, const struct nps_host_grid *grid, const bool *seen, uint32_t cpus)
+static void put_grid(struct host_fill *f, const struct nps_host_grid *grid, const bool *seen, uint32_t cpus)
 {
-	uint32_t average = text(f, "Avg", 0);
+	uint32_t average = host_text(f, "Avg", 0);
 
 	for (size_t i = 0; i < grid->slices && !f->err; i++) {
 		uint64_t begin = grid->begin + i * grid->slice;
@@ -225,15 +225,15 @@ static void put_grid(struct fill *f, const struct nps_host_grid *grid, const boo
 			sum += ns;
 			/* A thread that moved counts for its last CPU, which can make more than there is. */
 			if (seen[cpu])
-				put_usage(f, real(f, begin), text(f, "%llu", cpu),
-					  percent(NPS_MIN(ns, whole), whole));
+				put_host_usage(f, sample_real(f, begin), host_text(f, "%llu", cpu),
+					       percent(NPS_MIN(ns, whole), whole));
 		}
 		if (cpus)
-			put_usage(f, real(f, begin), average, percent(sum, whole * cpus));
+			put_host_usage(f, sample_real(f, begin), average, percent(sum, whole * cpus));
 	}
 }
 
-static void cpus_of_process(struct fill *f)
+static void cpus_of_process(struct host_fill *f)
 {
 	bool seen[NPS_HOST_CPUS] = { false };
 	struct nps_host_walk walk = { .host = f->host };
@@ -263,7 +263,7 @@ static void cpus_of_process(struct fill *f)
 }
 
 /* One row: shares of all CPUs from the first sample to the last. */
-static void shares_of_host(struct fill *f)
+static void shares_of_host(struct host_fill *f)
 {
 	const struct nps_host_cpu *first = NULL, *last = NULL;
 	struct nps_cpu_share_table *t = &f->m->cpu_share;
@@ -278,11 +278,11 @@ static void shares_of_host(struct fill *f)
 		first = first ? first : c;
 		last = c;
 	}
-	if (!first || all_of(last) <= all_of(first) || !add(f, &t->t, &row))
+	if (!first || all_of(last) <= all_of(first) || !host_row_add(f, &t->t, &row))
 		return;
 	whole = (double)(all_of(last) - all_of(first));
 	t->device[row] = NPS_NONE;
-	t->type[row] = text(f, "host", 0);
+	t->type[row] = host_text(f, "host", 0);
 	t->user[row] = percent((double)(last->user - first->user), whole);
 	t->sys[row] = percent((double)(last->sys - first->sys), whole);
 	t->iowait[row] = percent((double)(last->iowait - first->iowait), whole);
@@ -291,7 +291,7 @@ static void shares_of_host(struct fill *f)
 	t->idle[row] = percent((double)(last->idle - first->idle), whole);
 }
 
-static void load(struct fill *f)
+static void import_load(struct host_fill *f)
 {
 	const struct nps_vec *systems = &f->host->systems, *cpus = &f->host->cpus;
 	struct nps_host_load_table *t = &f->m->host_load;
@@ -308,8 +308,8 @@ static void load(struct fill *f)
 		for (; cpu < cpus->len && NPS_AT(cpus, struct nps_host_cpu, cpu).time <= now->time; cpu++)
 			if (NPS_AT(cpus, struct nps_host_cpu, cpu).cpu >= NPS_HOST_CPUS)
 				cpu_now = &NPS_AT(cpus, struct nps_host_cpu, cpu);
-		if (was && inside(f, was->time, now->time) && add(f, &t->t, &row)) {
-			t->timestamp[row] = real(f, was->time);
+		if (was && inside(f, was->time, now->time) && host_row_add(f, &t->t, &row)) {
+			t->timestamp[row] = sample_real(f, was->time);
 			t->cpu[row] = cpu_was && cpu_now ? busy_share(cpu_was, cpu_now) : NPS_NAN;
 			t->switches[row] = rate(was->switches, now->switches, now->time - was->time);
 			t->running[row] = now->running;
@@ -322,17 +322,17 @@ static void load(struct fill *f)
 
 /* --- processes and threads --------------------------------------------------------------------------- */
 
-static void put_process(struct fill *f, const struct nps_host_process *was,
+static void put_process(struct host_fill *f, const struct nps_host_process *was,
 			const struct nps_host_process *now)
 {
 	struct nps_host_process_table *t = &f->m->host_process;
 	uint64_t ns = now->time - was->time;
-	uint32_t name = name_of(f, NPS_HOST_PROCESS, now->pid);
+	uint32_t name = host_name(f, NPS_HOST_PROCESS, now->pid);
 	size_t row;
 
-	if (!add(f, &t->t, &row))
+	if (!host_row_add(f, &t->t, &row))
 		return;
-	t->timestamp[row] = real(f, was->time);
+	t->timestamp[row] = sample_real(f, was->time);
 	t->pid[row] = now->pid;
 	t->name[row] = name;
 	t->cpu[row] = rate(was->run, now->run, ns) / 1e7;
@@ -343,7 +343,7 @@ static void put_process(struct fill *f, const struct nps_host_process *was,
 	t->sent[row] = rate(was->sent, now->sent, ns);
 }
 
-static void processes(struct fill *f)
+static void import_process_use(struct host_fill *f)
 {
 	const struct nps_vec *v = &f->host->processes;
 	struct nps_map last = { 0 };
@@ -362,7 +362,7 @@ static void processes(struct fill *f)
 	nps_map__free(&last);
 }
 
-static void threads(struct fill *f)
+static void import_thread_use(struct host_fill *f)
 {
 	struct nps_host_walk walk = { .host = f->host };
 	struct nps_host_thread_table *t = &f->m->host_thread;
@@ -374,12 +374,12 @@ static void threads(struct fill *f)
 
 		/* For the whole host processes are enough: there would be too many threads. */
 		if (use.pid != f->pid || !inside(f, use.start, use.end) ||
-		    nps_recording__is_helper(f->rec, use.pid, use.tid, use.start))
+		    nps_session__is_helper(f->rec, use.pid, use.tid, use.start))
 			continue;
-		name = name_of(f, NPS_HOST_THREAD, use.tid);
-		if (!add(f, &t->t, &row))
+		name = host_name(f, NPS_HOST_THREAD, use.tid);
+		if (!host_row_add(f, &t->t, &row))
 			break;
-		t->timestamp[row] = real(f, use.start);
+		t->timestamp[row] = sample_real(f, use.start);
 		t->pid[row] = use.pid;
 		t->tid[row] = use.tid;
 		t->name[row] = name;
@@ -393,7 +393,7 @@ static void threads(struct fill *f)
 }
 
 /* CPU time from the first sample to the last, as a share of the capture. */
-static void cpu_of_processes(struct fill *f)
+static void cpu_of_processes(struct host_fill *f)
 {
 	const struct nps_vec *v = &f->host->processes;
 	double span = (double)(f->rec->end - f->rec->begin);
@@ -411,11 +411,11 @@ static void cpu_of_processes(struct fill *f)
 			before(f, &first, now->pid, (uint32_t)i);
 			continue;
 		}
-		if (row == NPS_NONE && add(f, &t->t, &fresh)) {
+		if (row == NPS_NONE && host_row_add(f, &t->t, &fresh)) {
 			before(f, &row_of, now->pid, (uint32_t)fresh);
 			t->device[fresh] = NPS_NONE;
 			t->pid[fresh] = now->pid;
-			t->name[fresh] = name_of(f, NPS_HOST_PROCESS, now->pid);
+			t->name[fresh] = host_name(f, NPS_HOST_PROCESS, now->pid);
 		}
 		if (!f->err && now->run >= NPS_AT(v, struct nps_host_process, from).run)
 			t->cpu[fresh] = percent(
@@ -427,18 +427,18 @@ static void cpu_of_processes(struct fill *f)
 
 /* --- memory ------------------------------------------------------------------------------------------ */
 
-static void put_memory(struct fill *f, uint64_t time, double usage)
+static void put_memory(struct host_fill *f, uint64_t time, double usage)
 {
 	struct nps_host_mem_table *t = &f->m->host_mem;
 	size_t row;
 
-	if (!isfinite(usage) || !inside(f, time, time) || !add(f, &t->t, &row))
+	if (!isfinite(usage) || !inside(f, time, time) || !host_row_add(f, &t->t, &row))
 		return;
-	t->timestamp[row] = real(f, time);
+	t->timestamp[row] = sample_real(f, time);
 	t->usage[row] = usage;
 }
 
-static void memory_of_host(struct fill *f)
+static void memory_of_host(struct host_fill *f)
 {
 	for (size_t i = 0; i < f->host->memory.len; i++) {
 		const struct nps_host_memory *m = &NPS_AT(&f->host->memory, struct nps_host_memory, i);
@@ -448,7 +448,7 @@ static void memory_of_host(struct fill *f)
 	}
 }
 
-static void memory_of_process(struct fill *f)
+static void memory_of_process(struct host_fill *f)
 {
 	double total = f->m->host.t.len ? f->m->host.memory[0] * 1024 : 0;
 
@@ -460,44 +460,44 @@ static void memory_of_process(struct fill *f)
 	}
 }
 
-static uint64_t known(uint64_t value)
+static uint64_t known_or_null(uint64_t value)
 {
 	return value == NPS_HOST_UNKNOWN ? 0 : value;
 }
 
 /* The last look at the whole host's memory. */
-static void memory_sums(struct fill *f)
+static void memory_sums(struct host_fill *f)
 {
 	const struct nps_host_memory *m;
 	struct nps_sys_mem_table *t = &f->m->sys_mem;
 	size_t row;
 
-	if (!f->host->memory.len || !add(f, &t->t, &row))
+	if (!f->host->memory.len || !host_row_add(f, &t->t, &row))
 		return;
 	m = &NPS_AT(&f->host->memory, struct nps_host_memory, f->host->memory.len - 1);
 	t->device[row] = NPS_NONE;
-	t->total[row] = known(m->total);
-	t->free[row] = known(m->free);
-	t->buffers[row] = known(m->buffers);
-	t->cached[row] = known(m->cached);
-	t->shared[row] = known(m->shared);
-	t->commit_limit[row] = known(m->commit_limit);
-	t->committed[row] = known(m->committed);
-	t->huge_total[row] = known(m->huge_total);
-	t->huge_free[row] = known(m->huge_free);
+	t->total[row] = known_or_null(m->total);
+	t->free[row] = known_or_null(m->free);
+	t->buffers[row] = known_or_null(m->buffers);
+	t->cached[row] = known_or_null(m->cached);
+	t->shared[row] = known_or_null(m->shared);
+	t->commit_limit[row] = known_or_null(m->commit_limit);
+	t->committed[row] = known_or_null(m->committed);
+	t->huge_total[row] = known_or_null(m->huge_total);
+	t->huge_free[row] = known_or_null(m->huge_free);
 }
 
 /* --- disks and interfaces ---------------------------------------------------------------------------- */
 
-static void put_device(struct fill *f, uint64_t time, uint32_t name, bool card, double in, double out,
-		       double busy)
+static void put_device_rates(struct host_fill *f, uint64_t time, uint32_t name, bool card, double in,
+			     double out, double busy)
 {
 	struct nps_host_device_table *t = &f->m->host_device;
 	size_t row;
 
-	if (!add(f, &t->t, &row))
+	if (!host_row_add(f, &t->t, &row))
 		return;
-	t->timestamp[row] = real(f, time);
+	t->timestamp[row] = sample_real(f, time);
 	t->name[row] = name;
 	t->card[row] = card;
 	t->in[row] = in;
@@ -505,20 +505,20 @@ static void put_device(struct fill *f, uint64_t time, uint32_t name, bool card, 
 	t->busy[row] = busy;
 }
 
-static void put_disks(struct fill *f, uint64_t time, double read, double write, double busy)
+static void put_disks(struct host_fill *f, uint64_t time, double read, double write, double busy)
 {
 	struct nps_host_disk_table *t = &f->m->host_disk;
 	size_t row;
 
-	if (!add(f, &t->t, &row))
+	if (!host_row_add(f, &t->t, &row))
 		return;
-	t->timestamp[row] = real(f, time);
+	t->timestamp[row] = sample_real(f, time);
 	t->read[row] = read;
 	t->write[row] = write;
 	t->usage[row] = busy;
 }
 
-static bool is_part(const struct fill *f, uint32_t disk)
+static bool is_part(const struct host_fill *f, uint32_t disk)
 {
 	const struct nps_host_named *name = nps_host_samples__name(f->host, NPS_HOST_DISK, disk);
 
@@ -526,7 +526,7 @@ static bool is_part(const struct fill *f, uint32_t disk)
 }
 
 /* What is added up over the devices of one sample. */
-struct sum {
+struct network_sum {
 	uint64_t time, before; /* of the sample, and of the one before */
 	double in, out, busy;
 	bool any;
@@ -538,17 +538,17 @@ static double or_nothing(double x)
 }
 
 /* Samples of disks that were taken together have the same time. */
-static void put_disk_sum(struct fill *f, const struct sum *s)
+static void put_disk_sum(struct host_fill *f, const struct network_sum *s)
 {
 	if (s->any && !f->pid)
 		put_disks(f, s->before, s->in, s->out, s->busy);
 }
 
-static void disks(struct fill *f)
+static void disks(struct host_fill *f)
 {
 	const struct nps_vec *v = &f->host->disks;
 	struct nps_map last = { 0 };
-	struct sum sum = { 0 };
+	struct network_sum sum = { 0 };
 
 	for (size_t i = 0; i < v->len && !f->err; i++) {
 		const struct nps_host_disk *now = &NPS_AT(v, struct nps_host_disk, i), *was;
@@ -557,7 +557,7 @@ static void disks(struct fill *f)
 
 		if (now->time != sum.time) {
 			put_disk_sum(f, &sum);
-			sum = (struct sum){ .time = now->time };
+			sum = (struct network_sum){ .time = now->time };
 		}
 		was = row == NPS_NONE ? NULL : &NPS_AT(v, struct nps_host_disk, row);
 		if (!was || now->time <= was->time || !inside(f, was->time, now->time))
@@ -565,7 +565,8 @@ static void disks(struct fill *f)
 		read = rate(was->read, now->read, now->time - was->time);
 		write = rate(was->written, now->written, now->time - was->time);
 		busy = NPS_MIN(rate(was->busy, now->busy, now->time - was->time) / 1e7, 100.0);
-		put_device(f, was->time, name_of(f, NPS_HOST_DISK, now->id), false, read, write, busy);
+		put_device_rates(f, was->time, host_name(f, NPS_HOST_DISK, now->id), false, read, write,
+				 busy);
 		if (is_part(f, now->id))
 			continue;
 		sum.any = true;
@@ -579,7 +580,7 @@ static void disks(struct fill *f)
 }
 
 /* Of a process: its own bytes; not how busy the busiest disk was, which others cause too. */
-static void disks_of_process(struct fill *f)
+static void disks_of_process(struct host_fill *f)
 {
 	const struct nps_host_process_table *t = &f->m->host_process;
 
@@ -587,7 +588,7 @@ static void disks_of_process(struct fill *f)
 		struct nps_host_disk_table *to = &f->m->host_disk;
 		size_t row;
 
-		if (!isfinite(t->read[i]) || !add(f, &to->t, &row))
+		if (!isfinite(t->read[i]) || !host_row_add(f, &to->t, &row))
 			continue;
 		to->timestamp[row] = t->timestamp[i];
 		to->read[row] = t->read[i];
@@ -596,23 +597,23 @@ static void disks_of_process(struct fill *f)
 	}
 }
 
-static void put_network(struct fill *f, const struct sum *s, const struct network *n)
+static void put_network_rates(struct host_fill *f, const struct network_sum *s, const struct network_row *n)
 {
 	struct nps_host_network_table *t = &f->m->host_network;
 	size_t row;
 
-	if (!s->any || !add(f, &t->t, &row))
+	if (!s->any || !host_row_add(f, &t->t, &row))
 		return;
-	t->timestamp[row] = real(f, s->before);
+	t->timestamp[row] = sample_real(f, s->before);
 	t->usage[row] = percent(s->in, n->speed);
 	t->speed[row] = s->in;
 }
 
-static void cards(struct fill *f, const struct network *n)
+static void cards(struct host_fill *f, const struct network_row *n)
 {
 	const struct nps_vec *v = &f->host->cards;
 	struct nps_map last = { 0 };
-	struct sum sum = { 0 };
+	struct network_sum sum = { 0 };
 
 	for (size_t i = 0; i < v->len && !f->err; i++) {
 		const struct nps_host_card *now = &NPS_AT(v, struct nps_host_card, i), *was;
@@ -620,51 +621,51 @@ static void cards(struct fill *f, const struct network *n)
 		double in, out;
 
 		if (now->time != sum.time) {
-			put_network(f, &sum, n);
-			sum = (struct sum){ .time = now->time };
+			put_network_rates(f, &sum, n);
+			sum = (struct network_sum){ .time = now->time };
 		}
 		was = row == NPS_NONE ? NULL : &NPS_AT(v, struct nps_host_card, row);
 		if (!was || now->time <= was->time || !inside(f, was->time, now->time))
 			continue;
 		in = rate(was->received, now->received, now->time - was->time);
 		out = rate(was->sent, now->sent, now->time - was->time);
-		put_device(f, was->time, name_of(f, NPS_HOST_CARD, now->id), true, in, out, NPS_NAN);
+		put_device_rates(f, was->time, host_name(f, NPS_HOST_CARD, now->id), true, in, out, NPS_NAN);
 		if (nps_map__get(&n->in, now->id) == NPS_NONE)
 			continue;
 		sum.any = true;
 		sum.before = was->time;
 		sum.in += or_nothing(in) + or_nothing(out);
 	}
-	put_network(f, &sum, n);
+	put_network_rates(f, &sum, n);
 	nps_map__free(&last);
 }
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
-static void neighbours(struct fill *f)
+static void import_neighbours(struct host_fill *f)
 {
 	struct nps_neighbour_table *t = &f->m->neighbour;
 	size_t row;
 
 	for (size_t i = 0; i < f->host->neighbours.len && !f->err; i++) {
 		const struct nps_neighbour *n = &NPS_AT(&f->host->neighbours, struct nps_neighbour, i);
-		uint32_t name = n->name == NPS_NONE ? text(f, "%llu", n->pid) : n->name;
+		uint32_t name = n->name == NPS_NONE ? host_text(f, "%llu", n->pid) : n->name;
 
-		if (!n->taken || !add(f, &t->t, &row))
+		if (!n->contended || !host_row_add(f, &t->t, &row))
 			break; /* what took most comes first */
 		t->pid[row] = n->pid;
 		t->name[row] = name;
 		t->run[row] = n->run;
-		t->taken[row] = n->taken;
+		t->contended[row] = n->contended;
 	}
 }
 
-int nps_import__host(struct nps_model *model, const struct nps_recording *rec, uint32_t pid)
+int nps_import__host(struct nps_model *model, const struct nps_session *rec, uint32_t pid)
 {
-	struct fill f = { .m = model, .rec = rec, .host = &rec->host, .pid = pid };
-	struct network network = { .speed = 0 };
+	struct host_fill f = { .m = model, .rec = rec, .host = &rec->host, .pid = pid };
+	struct network_row network = { .speed = 0 };
 
-	if (!rec->host.asked)
+	if (!rec->host.requested)
 		return 0;
 	f.err = choose_cards(&f, &network);
 	what_there_is(&f, &network);
@@ -673,10 +674,10 @@ int nps_import__host(struct nps_model *model, const struct nps_recording *rec, u
 	else
 		cpus_of_host(&f);
 	shares_of_host(&f);
-	load(&f);
-	processes(&f);
+	import_load(&f);
+	import_process_use(&f);
 	if (pid)
-		threads(&f);
+		import_thread_use(&f);
 	cpu_of_processes(&f);
 	if (pid)
 		memory_of_process(&f);
@@ -687,7 +688,7 @@ int nps_import__host(struct nps_model *model, const struct nps_recording *rec, u
 	if (pid)
 		disks_of_process(&f);
 	cards(&f, &network);
-	neighbours(&f);
+	import_neighbours(&f);
 	/* A value that did not change is recorded when it does, after the next values of others. */
 	if (!f.err)
 		f.err = nps_table__order(&model->host_process.t, 0);

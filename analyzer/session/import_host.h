@@ -4,12 +4,12 @@
 #define NPS_IMPORT_HOST_H
 
 #include "model/model.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /*
  * Fills the tables of the host's counters as from CANN's own raw data: with what process PID used or, if
  * PID is 0, with what the whole host used. Times are those of the session. 0 or negative errno.
  */
-int nps_import__host(struct nps_model *model, const struct nps_recording *recording, uint32_t pid);
+int nps_import__host(struct nps_model *model, const struct nps_session *session, uint32_t pid);
 
 #endif

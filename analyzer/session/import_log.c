@@ -20,14 +20,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOKED_AT 65536 /* records that decide how ids are stored */
+#define SAMPLED_RECORDS 65536 /* records that decide how ids are stored */
 #define SNIFFED 8 /* records that decide the generation */
 
 /* Sub-task types of FFTS+ as logged. */
 enum { SUB_AIC = 0, SUB_AIV = 1, SUB_MIX_AIC = 6, SUB_MIX_AIV = 7 };
 
 struct log {
-	struct nps_recording *model;
+	struct nps_session *model;
 	struct nps_vec *tasks; /* struct nps_log_task */
 	const struct nps_map *streams;
 	uint32_t proc;
@@ -40,21 +40,21 @@ struct log {
 static size_t first_bytes(const struct nps_cann_dir *dir, struct nps_model *scratch, const char *stem,
 			  uint8_t *buf, size_t size)
 {
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	const uint8_t *p;
 	char base[64];
 	size_t n = 0;
 
 	snprintf(base, sizeof(base), "%s.%u", stem, dir->device);
-	if (!nps_reader__open(&reader, scratch, &dir->files, base, 1, NPS_NO_MAGIC))
-		while (n < size && (p = nps_reader__next(&reader)))
+	if (!nps_slice_reader__open(&reader, scratch, &dir->files, base, 1, NPS_NO_MAGIC))
+		while (n < size && (p = nps_slice_reader__next(&reader)))
 			buf[n++] = *p;
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 	return n;
 }
 
 /* The chip by its log, NPS_NONE without one. The 950 has shorter records, older chips have another log. */
-static uint32_t tell_chip(const struct nps_cann_dir *dir, struct nps_model *scratch)
+static uint32_t detect_chip(const struct nps_cann_dir *dir, struct nps_model *scratch)
 {
 	const struct nps_log_format *stars = nps_log_format("stars_soc.data");
 	uint8_t buf[64 * SNIFFED];
@@ -74,16 +74,16 @@ static bool is_expanded(const struct log *log, const struct nps_cann_dir *dir, s
 {
 	const struct nps_log_format *stars = nps_log_format("stars_soc.data");
 	uint64_t device = (uint64_t)log->proc << 32 | dir->device << 16;
-	size_t bits = 0, expanded = 0, looked = 0;
+	size_t bits = 0, expanded = 0, sampled = 0;
 	struct nps_log_record record;
 	uint32_t stream, task;
-	struct nps_reader reader;
+	struct nps_slice_reader reader;
 	const uint8_t *p;
 	char base[64];
 
 	snprintf(base, sizeof(base), "%s.%u", stars->file, dir->device);
-	if (!nps_reader__open(&reader, scratch, &dir->files, base, stars->bytes, stars->magic))
-		while (looked++ < LOOKED_AT && (p = nps_reader__next(&reader))) {
+	if (!nps_slice_reader__open(&reader, scratch, &dir->files, base, stars->bytes, stars->magic))
+		while (sampled++ < SAMPLED_RECORDS && (p = nps_slice_reader__next(&reader))) {
 			nps_log__decode(stars, p, &record);
 			if (!record.mangled)
 				continue;
@@ -92,11 +92,11 @@ static bool is_expanded(const struct log *log, const struct nps_cann_dir *dir, s
 			nps_log__unmangle(NPS_IDS_EXPANDED, &record, &stream, &task);
 			expanded += nps_map__get(log->streams, device | stream) != NPS_NONE;
 		}
-	nps_reader__close(&reader);
+	nps_slice_reader__close(&reader);
 	return expanded > bits;
 }
 
-static int open_device(struct log *log, struct nps_capture *capture, unsigned int device,
+static int open_device(struct log *log, struct nps_cann_capture *capture, unsigned int device,
 		       struct nps_model *scratch)
 {
 	const struct nps_device *known = &log->model->devices[device];
@@ -155,15 +155,15 @@ static uint8_t track_type(uint8_t type)
 	return NPS_SQE_UNLISTED;
 }
 
-struct rows {
+struct log_rows {
 	struct log *log;
-	struct nps_capture *capture;
+	struct nps_cann_capture *capture;
 	struct nps_map whole; /* device, stream, task -> the latest row that is no sub-task */
 	const struct nps_row_pair *pmu; /* the next one */
 };
 
 /* The counters of one more part of a task. */
-static void add_pmu(struct nps_run_pmu *to, const struct nps_run_pmu *from)
+static void run_pmu_add(struct nps_run_pmu *to, const struct nps_run_pmu *from)
 {
 	for (unsigned int core = 0; core < 2; core++) {
 		to->cycles[core] = nps_add_sat(to->cycles[core], from->cycles[core]);
@@ -176,7 +176,7 @@ static void add_pmu(struct nps_run_pmu *to, const struct nps_run_pmu *from)
 }
 
 /* Counters of a task: its own, or those of all its sub-tasks together. */
-static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from, bool sub)
+static int keep_pmu(struct log_rows *rows, struct nps_log_task *row, uint32_t from, bool sub)
 {
 	const struct nps_run_pmu *part = &NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
 	struct nps_run_pmu *to;
@@ -184,7 +184,7 @@ static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from, 
 	if (row->pmu != NPS_NONE && !(sub && row->sub_pmu))
 		return 0;
 	if (row->pmu != NPS_NONE) {
-		add_pmu(&NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu), part);
+		run_pmu_add(&NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu), part);
 		return 0;
 	}
 	to = nps_vec__push(&rows->log->model->run_pmus);
@@ -197,7 +197,8 @@ static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from, 
 }
 
 /* The row of the task that RUN is, or is a part of; NULL: it is one of its own. */
-static struct nps_log_task *whole_of(const struct rows *rows, const struct nps_cann_run *run, uint64_t key)
+static struct nps_log_task *whole_of(const struct log_rows *rows, const struct nps_cann_run *run,
+				     uint64_t key)
 {
 	uint32_t at = nps_map__get(&rows->whole, key);
 	struct nps_log_task *row = at == NPS_NONE ? NULL : &NPS_AT(rows->log->tasks, struct nps_log_task, at);
@@ -222,7 +223,7 @@ static void note_context(struct nps_log_task *row, const struct nps_cann_run *ru
 	row->sub_uncounted |= pmu == NPS_NONE;
 }
 
-static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t pmu)
+static int log_add_row(struct log_rows *rows, const struct nps_cann_run *run, uint32_t pmu)
 {
 	uint32_t stream = run->stream, task = run->task;
 	uint64_t key = nps_hash2((uint64_t)run->device << 32 | stream, task);
@@ -273,9 +274,9 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 	return err;
 }
 
-static int add_rows(struct log *log, struct nps_capture *capture)
+static int log_add_rows(struct log *log, struct nps_cann_capture *capture)
 {
-	struct rows rows = { .log = log, .capture = capture };
+	struct log_rows rows = { .log = log, .capture = capture };
 	uint32_t steps = 0;
 	int err = nps_ext_sort__finish(&capture->pmu_order);
 
@@ -289,21 +290,21 @@ static int add_rows(struct log *log, struct nps_capture *capture)
 				pmu = rows.pmu->key.low;
 			rows.pmu = nps_ext_sort__next(&capture->pmu_order);
 		}
-		err = add_row(&rows, &NPS_AT(&capture->runs, struct nps_cann_run, i), pmu);
-		nps_capture__step(&capture->runs, &steps);
+		err = log_add_row(&rows, &NPS_AT(&capture->runs, struct nps_cann_run, i), pmu);
+		nps_cann_capture__step(&capture->runs, &steps);
 	}
 	nps_map__free(&rows.whole);
 	return err ? err : capture->pmu_order.err;
 }
 
-static int add_blocks(struct log *log, struct nps_capture *capture)
+static int add_blocks(struct log *log, struct nps_cann_capture *capture)
 {
 	uint32_t steps = 0;
 
 	for (size_t i = 0; i < capture->block_runs.len; i++) {
 		struct nps_task_block *block;
 
-		nps_capture__step(&capture->block_runs, &steps);
+		nps_cann_capture__step(&capture->block_runs, &steps);
 		block = nps_vec__push(&log->model->blocks);
 		if (!block)
 			return -errno;
@@ -334,7 +335,7 @@ static int add_breaks(struct nps_vec *to, const struct nps_vec *from)
 	return 0;
 }
 
-static int note_log(struct log *log, const struct nps_capture *capture)
+static int note_log(struct log *log, const struct nps_cann_capture *capture)
 {
 	const struct nps_cann_dir *dir = &capture->devices[0];
 	const struct nps_log_counts *n = &capture->log_counts;
@@ -348,7 +349,7 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	if (!dir->log.records && !dir->log.lost_bytes)
 		return 0;
 	snprintf(base, sizeof(base), "aicore.data.%u", dir->device);
-	device = nps_recording__log(log->model, log->proc, dir->device);
+	device = nps_session__log(log->model, log->proc, dir->device);
 	if (!device)
 		return -ENOMEM;
 	device->has_log = dir->log.records > 0;
@@ -369,7 +370,7 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 }
 
 /* What the readers found that is no record, or could not be read. */
-static void tell_damage(struct log *log, const struct nps_model *scratch)
+static void report_damage(struct log *log, const struct nps_model *scratch)
 {
 	for (size_t i = 0; i < scratch->losses.len; i++) {
 		const struct nps_lost *lost = &NPS_AT(&scratch->losses, struct nps_lost, i);
@@ -387,7 +388,7 @@ static void tell_damage(struct log *log, const struct nps_model *scratch)
 static int read_device(struct log *log, unsigned int device)
 {
 	struct nps_model *scratch = calloc(1, sizeof(*scratch));
-	struct nps_capture *capture = calloc(1, sizeof(*capture));
+	struct nps_cann_capture *capture = calloc(1, sizeof(*capture));
 	int err = scratch && capture ? nps_model__init(scratch, log->model->tmpfd, &log->model->strings)
 				     : -ENOMEM;
 
@@ -402,16 +403,16 @@ static int read_device(struct log *log, unsigned int device)
 	err = capture->devices ? open_device(log, capture, device, scratch) : -ENOMEM;
 	scratch->losses.len = 0; /* looks before the reading */
 	if (!err && capture->ndevices)
-		err = nps_capture__devices(capture);
+		err = nps_cann_capture__devices(capture);
 	if (!err && capture->ndevices)
-		err = nps_capture__aicore(capture);
+		err = nps_cann_capture__aicore(capture);
 	if (!err && capture->ndevices)
 		err = note_log(log, capture);
 	if (!err && capture->ndevices)
-		err = add_rows(log, capture);
+		err = log_add_rows(log, capture);
 	if (!err && capture->ndevices)
 		err = add_blocks(log, capture);
-	tell_damage(log, scratch);
+	report_damage(log, scratch);
 	nps_cann_capture__free(capture);
 	nps_model__free(scratch);
 	free(capture);
@@ -451,8 +452,7 @@ static int read_process(struct log *log, struct nps_proc *proc)
 }
 
 /* Sets the chip of the device, if the log of one process shows it. */
-static int look_at_log(struct nps_recording *model, struct nps_model *scratch, int proffd,
-		       unsigned int device)
+static int read_log(struct nps_session *model, struct nps_model *scratch, int proffd, unsigned int device)
 {
 	struct nps_cann_dir dir = { .fd = -1, .device = device, .rank = -1, .level = -1 };
 	uint32_t chip;
@@ -465,7 +465,7 @@ static int look_at_log(struct nps_recording *model, struct nps_model *scratch, i
 		return 0; /* the reader of the log reports it */
 	err = nps_slices__open(&dir.files, dir.datafd);
 	if (!err) {
-		chip = tell_chip(&dir, scratch);
+		chip = detect_chip(&dir, scratch);
 		model->devices[device].has_platform = chip != NPS_NONE;
 		model->devices[device].platform = chip != NPS_NONE ? chip : 0;
 		nps_slices__close(&dir.files);
@@ -474,7 +474,7 @@ static int look_at_log(struct nps_recording *model, struct nps_model *scratch, i
 	return err;
 }
 
-int nps_import__chips(struct nps_recording *model)
+int nps_import__chips(struct nps_session *model)
 {
 	struct nps_model *scratch = calloc(1, sizeof(*scratch));
 	int err = scratch ? nps_model__init(scratch, model->tmpfd, &model->strings) : -ENOMEM;
@@ -491,7 +491,7 @@ int nps_import__chips(struct nps_recording *model)
 			fd = nps_input_dir__open(model->dirfd, name);
 		for (unsigned int device = 0; fd >= 0 && !err && device < NPS_MAX_DEVICES; device++)
 			if (!model->devices[device].has_platform)
-				err = look_at_log(model, scratch, fd, device);
+				err = read_log(model, scratch, fd, device);
 		if (fd >= 0)
 			close(fd);
 	}
@@ -500,7 +500,7 @@ int nps_import__chips(struct nps_recording *model)
 	return err;
 }
 
-int nps_import__logs(struct nps_recording *model, const struct nps_map *streams_seen, struct nps_vec *tasks)
+int nps_import__logs(struct nps_session *model, const struct nps_map *streams_seen, struct nps_vec *tasks)
 {
 	struct log log = { .model = model, .tasks = tasks, .streams = streams_seen };
 	int err = 0;

@@ -9,7 +9,7 @@
 #include "base/input_file.h"
 #include "cann/control.h"
 #include "cann/dictionary.h"
-#include "cann/side.h"
+#include "cann/aux_files.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
@@ -50,7 +50,7 @@ static void use(struct nps_cann_clock *clock, const struct nps_clock_map *map,
 }
 
 /* Replaces the clocks of the control files by those of the session, where the session has some. */
-static int set_clocks(const struct nps_recording *rec, struct nps_cann_dir *dir, struct clocks *clocks)
+static int sampled_set_clocks(const struct nps_session *rec, struct nps_cann_dir *dir, struct clocks *clocks)
 {
 	const struct nps_clock_host host = { .samples = rec->clocks.data,
 					     .n = rec->clocks.len,
@@ -79,7 +79,7 @@ static int set_clocks(const struct nps_recording *rec, struct nps_cann_dir *dir,
 	return 0;
 }
 
-static void add_starts(const cJSON *segment, uint32_t device, struct nps_side_start *starts, size_t *n)
+static void add_starts(const cJSON *segment, uint32_t device, struct nps_aux_start *starts, size_t *n)
 {
 	const cJSON *start;
 
@@ -93,9 +93,9 @@ static void add_starts(const cJSON *segment, uint32_t device, struct nps_side_st
 		for (size_t i = 0; i < NPS_ARRAY_SIZE(relative) && *n < MOST_STARTS - 1; i++)
 			if (relative[i].channel == channel)
 				starts[(*n)++] =
-					(struct nps_side_start){ .file = relative[i].file,
-								 .device = device,
-								 .raw = before + (after - before) / 2 };
+					(struct nps_aux_start){ .file = relative[i].file,
+								.device = device,
+								.raw = before + (after - before) / 2 };
 	}
 }
 
@@ -117,7 +117,7 @@ static int begin_frequency(struct nps_model *m, uint64_t from)
 }
 
 /* A row of the model's devices for what was sampled: frequencies and cores. */
-static int describe(struct nps_model *m, const struct nps_cann_dir *dir)
+static int sampled_describe(struct nps_model *m, const struct nps_cann_dir *dir)
 {
 	size_t row = 0;
 
@@ -133,8 +133,8 @@ static int describe(struct nps_model *m, const struct nps_cann_dir *dir)
 
 struct sampled {
 	struct nps_model *m;
-	const struct nps_recording *rec;
-	struct nps_side_cores cores; /* of all segments */
+	const struct nps_session *rec;
+	struct nps_aux_cores cores; /* of all segments */
 	struct nps_map seen; /* (directory, device) */
 	size_t segments, refused;
 };
@@ -164,15 +164,15 @@ static int left_out(struct nps_model *m, int err, const char *name, uint32_t dev
 	return 0;
 }
 
-static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t device)
+static int sampled_import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t device)
 {
-	const struct nps_recording *rec = s->rec;
+	const struct nps_session *rec = s->rec;
 	struct nps_model *m = s->m;
-	struct nps_side_start starts[MOST_STARTS] = { { .file = NULL } };
-	struct nps_side_session session = { .starts = starts,
-					    .from = nps_recording__real(rec, rec->begin),
-					    .to = nps_recording__real(rec, rec->end),
-					    .cores = &s->cores };
+	struct nps_aux_start starts[MOST_STARTS] = { { .file = NULL } };
+	struct nps_aux_session session = { .starts = starts,
+					   .from = nps_session__real(rec, rec->begin),
+					   .to = nps_session__real(rec, rec->end),
+					   .cores = &s->cores };
 	struct nps_cann_dir host, dir;
 	struct nps_dictionary names = { 0 };
 	struct clocks clocks;
@@ -194,14 +194,14 @@ static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t 
 	else
 		nps_cann_dir__clocks(&host, &dir);
 	nps_cann_dir__clocks(&dir, host.fd >= 0 ? &host : NULL);
-	err = set_clocks(rec, &dir, &clocks);
+	err = sampled_set_clocks(rec, &dir, &clocks);
 	if (host.fd >= 0)
 		host.host_raw_clock = dir.host_raw_clock;
 	add_starts(segment, device, starts, &n);
 	if (!err)
-		err = nps_cann_side__import(m, &names, host.fd >= 0 ? &host : NULL, &dir, 1, &session);
+		err = nps_cann_aux__import(m, &names, host.fd >= 0 ? &host : NULL, &dir, 1, &session);
 	if (!err)
-		err = describe(m, &dir);
+		err = sampled_describe(m, &dir);
 	free_clocks(&clocks);
 	nps_dictionary__free(&names);
 	if (host.fd >= 0)
@@ -228,14 +228,14 @@ static int import_segment(struct sampled *s, const cJSON *segment, uint32_t devi
 	fd = nps_input_dir__open(s->rec->dirfd, name);
 	if (fd < 0)
 		return left_out(s->m, fd, name, device);
-	err = import_dir(s, fd, segment, device);
+	err = sampled_import_dir(s, fd, segment, device);
 	close(fd);
 	return err;
 }
 
 /* --- samples of npu-smi --------------------------------------------------------------------------- */
 
-static double known(uint32_t value, double unit)
+static double value_or_nan(uint32_t value, double unit)
 {
 	return value == NPS_NPU_UNKNOWN ? NPS_NAN : value * unit;
 }
@@ -245,7 +245,7 @@ static double degrees(int32_t value)
 	return value == INT32_MAX ? NPS_NAN : value;
 }
 
-static int import_usage(struct nps_model *m, const struct nps_recording *rec, uint64_t devices)
+static int import_usage(struct nps_model *m, const struct nps_session *rec, uint64_t devices)
 {
 	struct nps_npu_usage_table *t = &m->npu_usage;
 	size_t row;
@@ -259,18 +259,18 @@ static int import_usage(struct nps_model *m, const struct nps_recording *rec, ui
 		err = nps_table__add(&t->t, &row);
 		if (err)
 			return err;
-		t->timestamp[row] = nps_recording__real(rec, u->time);
+		t->timestamp[row] = nps_session__real(rec, u->time);
 		t->device[row] = u->device;
-		t->ai_core[row] = known(u->ai_core, 1);
-		t->vector[row] = known(u->vector, 1);
-		t->ai_cpu[row] = known(u->ai_cpu, 1);
-		t->ctrl_cpu[row] = known(u->ctrl_cpu, 1);
-		t->memory[row] = known(u->memory, 1);
-		t->bandwidth[row] = known(u->bandwidth, 1);
-		t->hbm_bandwidth[row] = known(u->hbm_bandwidth, 1);
+		t->ai_core[row] = value_or_nan(u->ai_core, 1);
+		t->vector[row] = value_or_nan(u->vector, 1);
+		t->ai_cpu[row] = value_or_nan(u->ai_cpu, 1);
+		t->ctrl_cpu[row] = value_or_nan(u->ctrl_cpu, 1);
+		t->memory[row] = value_or_nan(u->memory, 1);
+		t->bandwidth[row] = value_or_nan(u->bandwidth, 1);
+		t->hbm_bandwidth[row] = value_or_nan(u->hbm_bandwidth, 1);
 		t->temperature[row] = degrees(u->temperature);
 		t->hbm_temperature[row] = degrees(u->hbm_temperature);
-		t->power[row] = known(u->power, 0.1);
+		t->power[row] = value_or_nan(u->power, 0.1);
 		t->health[row] = u->health == NPS_NPU_UNKNOWN ? NPS_NULL : u->health;
 		t->hbm_total[row] = u->hbm_total ? (int64_t)(u->hbm_total & INT64_MAX) : NPS_NULL;
 		t->hbm_used[row] = u->hbm_total ? (int64_t)(u->hbm_used & INT64_MAX) : NPS_NULL;
@@ -278,8 +278,8 @@ static int import_usage(struct nps_model *m, const struct nps_recording *rec, ui
 	return nps_table__order(&t->t, 0);
 }
 
-static int import_processes(struct nps_model *m, const struct nps_recording *rec, uint64_t devices,
-			    uint32_t pid)
+static int npu_import_processes(struct nps_model *m, const struct nps_session *rec, uint64_t devices,
+				uint32_t pid)
 {
 	struct nps_npu_process_table *t = &m->npu_process;
 	size_t row;
@@ -294,7 +294,7 @@ static int import_processes(struct nps_model *m, const struct nps_recording *rec
 		err = nps_table__add(&t->t, &row);
 		if (err)
 			return err;
-		t->timestamp[row] = nps_recording__real(rec, p->time);
+		t->timestamp[row] = nps_session__real(rec, p->time);
 		t->device[row] = p->device;
 		t->pid[row] = p->pid;
 		t->bytes[row] = (int64_t)(p->bytes & INT64_MAX);
@@ -302,7 +302,7 @@ static int import_processes(struct nps_model *m, const struct nps_recording *rec
 	return nps_table__order(&t->t, 0);
 }
 
-int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, uint64_t devices, uint32_t pid)
+int nps_import__npu(struct nps_model *model, const struct nps_session *rec, uint64_t devices, uint32_t pid)
 {
 	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(rec->json, "device_sampler"), *device,
 		    *segment;
@@ -310,7 +310,7 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 	uint64_t start = model->start, end = model->end;
 	int err = 0;
 
-	if (!rec->npu.asked)
+	if (!rec->npu.requested)
 		return 0;
 	model->sampled = true;
 	nps_model__lost(model, rec->losses.device_samples,
@@ -328,8 +328,8 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 		}
 	}
 	if (!err)
-		err = nps_side_cores__write(&sampled.cores, model);
-	nps_side_cores__free(&sampled.cores);
+		err = nps_aux_cores__write(&sampled.cores, model);
+	nps_aux_cores__free(&sampled.cores);
 	nps_map__free(&sampled.seen);
 	if (sampled.refused)
 		nps_msg("session.json names %zu directories of device samples twice, or after too many "
@@ -339,11 +339,11 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 	model->start = start; /* samples from before and after the capture do not extend it */
 	model->end = end;
 	if (!err)
-		err = begin_frequency(model, nps_recording__real(rec, rec->begin));
+		err = begin_frequency(model, nps_session__real(rec, rec->begin));
 	if (!err)
-		err = nps_cann_side__clip(model, nps_recording__real(rec, rec->begin),
-					  nps_recording__real(rec, rec->end));
+		err = nps_cann_aux__clip(model, nps_session__real(rec, rec->begin),
+					 nps_session__real(rec, rec->end));
 	if (!err)
 		err = import_usage(model, rec, devices);
-	return err ? err : import_processes(model, rec, devices, pid);
+	return err ? err : npu_import_processes(model, rec, devices, pid);
 }

@@ -4,13 +4,13 @@
 #define NPS_IMPORT_NPU_H
 
 #include "model/model.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /*
  * Fills MODEL from the PROF_* directories of the device sampler and from device.nps: of the devices whose
  * bits are set in DEVICES. PID: whose memory is imported, 0: of every process. 0 or a negative errno.
  */
-int nps_import__npu(struct nps_model *model, const struct nps_recording *recording, uint64_t devices,
+int nps_import__npu(struct nps_model *model, const struct nps_session *session, uint64_t devices,
 		    uint32_t pid);
 
 #endif

@@ -10,7 +10,7 @@
 #include "session/import_host.h"
 #include "session/import_npu.h"
 #include "session/os_calls.h"
-#include "session/place.h"
+#include "session/clock_align.h"
 #include "session/session_reader.h"
 #include "session/task_types.h"
 #include "session/time_order.h"
@@ -24,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fill {
+struct process_fill {
 	struct nps_model *m;
-	struct nps_recording *rec;
+	struct nps_session *rec;
 	struct nps_proc *proc;
 	const struct nps_task *tasks; /* of the process, by start */
 	struct nps_map irq_names; /* (what, number) -> text */
@@ -37,17 +37,17 @@ struct fill {
 	int err;
 };
 
-static uint64_t real(const struct fill *f, uint64_t mono)
+static uint64_t event_real(const struct process_fill *f, uint64_t mono)
 {
-	return nps_recording__real(f->rec, mono);
+	return nps_session__real(f->rec, mono);
 }
 
-static uint64_t gtid(const struct fill *f, uint32_t tid)
+static uint64_t event_gtid(const struct process_fill *f, uint32_t tid)
 {
 	return (uint64_t)f->proc->pid << 32 | tid;
 }
 
-static uint32_t text(struct fill *f, const char *s)
+static uint32_t event_text(struct process_fill *f, const char *s)
 {
 	uint32_t id = nps_strings__addz(f->m->strings, s);
 
@@ -57,7 +57,8 @@ static uint32_t text(struct fill *f, const char *s)
 }
 
 /* The lane of a collective's task: each stream that a group uses on a device is a plane. */
-static uint32_t plane_of(struct fill *f, const struct nps_collective *run, const struct nps_task *task)
+static uint32_t plane_of(struct process_fill *f, const struct nps_collective *run,
+			 const struct nps_task *task)
 {
 	uint64_t group = (uint64_t)run->group << 32 | run->device, key = nps_hash2(group, task->stream);
 	uint32_t plane = nps_map__get(&f->planes, key), n;
@@ -71,12 +72,12 @@ static uint32_t plane_of(struct fill *f, const struct nps_collective *run, const
 	return plane;
 }
 
-static void collective_task(struct fill *f, const struct nps_task *task, uint32_t task_row)
+static void fill_collective_task(struct process_fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	const struct nps_collective *run = &NPS_AT(&f->proc->comms, struct nps_comm_op, task->comm).run;
 	struct nps_comm_task_row row = nps_comm_task__unknown(f->m, task_row);
 
-	row.type = text(f, nps_comm_task_type(task));
+	row.type = event_text(f, nps_comm_task_type(task));
 	row.plane = plane_of(f, run, task);
 	row.notify = NPS_NO_NOTIFY;
 	row.op = task->comm;
@@ -84,7 +85,7 @@ static void collective_task(struct fill *f, const struct nps_task *task, uint32_
 		f->err = nps_comm_task_table__add(&f->m->comm_task, &row);
 }
 
-static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
+static void fill_kernel(struct process_fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	struct nps_compute_row row = { .task = task_row,
 				       .name = task->name,
@@ -101,7 +102,7 @@ static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_ro
 		f->err = nps_kernel__add(f->m, &f->rec->tensors, task->operands, &row);
 }
 
-static void copy(struct fill *f, const struct nps_task *task, uint32_t task_row)
+static void fill_memcpy(struct process_fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	struct nps_memcpy_row row = { .task = task_row,
 				      .size = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX)
@@ -112,38 +113,38 @@ static void copy(struct fill *f, const struct nps_task *task, uint32_t task_row)
 		f->err = nps_memcpy_table__add(&f->m->memcpy, &row);
 }
 
-static uint64_t bound(const struct fill *f, uint64_t mono)
+static uint64_t fill_bound(const struct process_fill *f, uint64_t mono)
 {
-	return mono == UINT64_MAX ? UINT64_MAX : real(f, mono);
+	return mono == UINT64_MAX ? UINT64_MAX : event_real(f, mono);
 }
 
-static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_row)
+static void bounds(struct process_fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	const struct nps_bounds *b = &NPS_AT(&f->rec->bounds, struct nps_bounds, task->bounds);
 	struct nps_bounds_row row = { .task = task_row,
-				      .start_low = bound(f, b->start_low),
-				      .start_high = bound(f, b->start_high),
-				      .end_low = bound(f, b->end_low),
-				      .end_high = bound(f, b->end_high) };
+				      .start_low = fill_bound(f, b->start_low),
+				      .start_high = fill_bound(f, b->start_high),
+				      .end_low = fill_bound(f, b->end_low),
+				      .end_high = fill_bound(f, b->end_high) };
 
 	if (!f->err)
 		f->err = nps_bounds_table__add(&f->m->bounds, &row);
 }
 
 /* Rows of one device are in order of start, those of several devices are not. */
-static void blocks(struct fill *f)
+static void fill_block_rows(struct process_fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->rec->blocks.len; i++) {
 		const struct nps_task_block *block = &NPS_AT(&f->rec->blocks, struct nps_task_block, i);
 
 		if (&f->rec->procs[block->proc] == f->proc)
-			f->err = nps_block__add(f->m, &block->run, real(f, 0));
+			f->err = nps_block__add(f->m, &block->run, event_real(f, 0));
 	}
 	if (!f->err)
 		f->err = nps_table__order(&f->m->block.t, NPS_ORDINAL(block, start));
 }
 
-static uint8_t class_of(const struct nps_task *task)
+static uint8_t fill_class(const struct nps_task *task)
 {
 	static const uint8_t classes[] = { [NPS_TASK_OTHER] = NPS_CLASS_OTHER,
 					   [NPS_TASK_COMPUTE] = NPS_CLASS_COMPUTE,
@@ -154,19 +155,19 @@ static uint8_t class_of(const struct nps_task *task)
 }
 
 /* The texts of a core's tasks, made once. */
-static const uint32_t *type_texts(struct fill *f, const struct nps_task *task)
+static const uint32_t *type_texts(struct process_fill *f, const struct nps_task *task)
 {
 	uint32_t *texts = f->texts[task->core];
 
 	if (texts[0] == NPS_NONE) {
-		texts[0] = text(f, nps_task_type(task));
-		texts[1] = text(f, nps_task_host_type(task));
+		texts[0] = event_text(f, nps_task_type(task));
+		texts[1] = event_text(f, nps_task_host_type(task));
 	}
 	return texts;
 }
 
 /* The plan of a device's counters, made once; NULL: it has none. */
-static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
+static const struct nps_pmu_plan *pmu_plan(struct process_fill *f, unsigned int device)
 {
 	struct nps_pmu_plan **plan = &f->plans[device];
 	struct nps_cann_dir dir;
@@ -183,22 +184,22 @@ static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
 	return *plan;
 }
 
-static void one_task(struct fill *f, const struct nps_task *task)
+static void one_task(struct process_fill *f, const struct nps_task *task)
 {
 	const uint32_t *texts = type_texts(f, task);
 	uint32_t hw = texts[0], host = texts[1], row = f->m->task.t.len;
-	uint8_t class = class_of(task);
+	uint8_t class = fill_class(task);
 
 	if (task->kind == NPS_TASK_MEMCPY) { /* a copy engine is named by what it does */
-		hw = text(f, nps_task_type(task));
-		host = text(f, "MEMCPY_ASYNC");
+		hw = event_text(f, nps_task_type(task));
+		host = event_text(f, "MEMCPY_ASYNC");
 	}
 	if (f->err)
 		return;
 	f->err = nps_task_table__add(
 		&f->m->task,
-		&(struct nps_task_row){ .start = real(f, task->start),
-					.end = real(f, task->end),
+		&(struct nps_task_row){ .start = event_real(f, task->start),
+					.end = event_real(f, task->end),
 					.device = task->device,
 					.connection = task->conn,
 					.id = row,
@@ -212,22 +213,22 @@ static void one_task(struct fill *f, const struct nps_task *task)
 					.name = task->name,
 					.kernel = task->function,
 					.hw_type = hw,
-					.submit = task->submit ? real(f, task->submit) : 0,
+					.submit = task->submit ? event_real(f, task->submit) : 0,
 					.step = task->step,
 					.class = class,
 					.source = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG
 									   : NPS_TIME_HOST_BOUNDS });
 	if (class == NPS_CLASS_COMM)
-		collective_task(f, task, row);
+		fill_collective_task(f, task, row);
 	else if (class == NPS_CLASS_COMPUTE)
-		kernel(f, task, row);
+		fill_kernel(f, task, row);
 	else if (class == NPS_CLASS_MEMCPY)
-		copy(f, task, row);
+		fill_memcpy(f, task, row);
 	if (!nps_task__measured(task))
 		bounds(f, task, row);
 }
 
-static void tasks(struct fill *f)
+static void fill_tasks(struct process_fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
 		one_task(f, &f->tasks[i]);
@@ -240,7 +241,7 @@ static void tasks(struct fill *f)
  * After the devices' samples, as the frequency of the cores is one of them. Rows of `task` are the
  * process's tasks, in their order.
  */
-static void all_counters(struct fill *f)
+static void all_counters(struct process_fill *f)
 {
 	bool known = !nps_proc__in_container(f->proc); /* there a task's device may not be the sampled one */
 	struct nps_core_clock clock = { 0 };
@@ -272,7 +273,7 @@ static void all_counters(struct fill *f)
 
 /* --- host -------------------------------------------------------------------------------------------- */
 
-static void calls(struct fill *f)
+static void fill_calls(struct process_fill *f)
 {
 	static const uint32_t types[] = { [NPS_LAYER_RUNTIME] = NPS_API_RUNTIME,
 					  [NPS_LAYER_COMM] = NPS_API_COMM,
@@ -283,35 +284,36 @@ static void calls(struct fill *f)
 		const struct nps_cann *call =
 			&NPS_AT(&f->proc->cann, struct nps_cann, NPS_AT(&f->proc->cann_order, uint32_t, i));
 
-		f->err = nps_api_table__add(&f->m->api, &(struct nps_api_row){ .start = real(f, call->start),
-									       .end = real(f, call->end),
-									       .type = types[call->level],
-									       .gtid = gtid(f, call->tid),
-									       .connection = call->conn,
-									       .name = call->name,
-									       .item = call->item,
-									       .mode = NPS_NONE,
-									       .ending = call->ending });
+		f->err = nps_api_table__add(&f->m->api,
+					    &(struct nps_api_row){ .start = event_real(f, call->start),
+								   .end = event_real(f, call->end),
+								   .type = types[call->level],
+								   .gtid = event_gtid(f, call->tid),
+								   .connection = call->conn,
+								   .name = call->name,
+								   .item = call->item,
+								   .mode = NPS_NONE,
+								   .ending = call->ending });
 	}
 }
 
-static void runs(struct fill *f)
+static void runs(struct process_fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->proc->runs.len; i++) {
 		const struct nps_event *ev = &NPS_AT(&f->proc->runs, struct nps_event, i);
 		const struct nps_event_sched *run = &ev->sched;
 		/* as it was called when it left: threads name themselves while they run */
 		uint64_t end = ev->start + ev->dur;
-		uint32_t comm = nps_recording__comm_at(f->rec, ev->tid, end);
+		uint32_t comm = nps_session__comm_at(f->rec, ev->tid, end);
 		uint32_t waker = ev->waker <= INT32_MAX ? ev->waker : 0;
 
 		f->err = nps_run_table__add(
 			&f->m->run,
 			&(struct nps_run_row){
-				.start = real(f, ev->start),
-				.end = real(f, end),
-				.left = run->off ? real(f, run->off) : 0,
-				.woken = run->runnable ? real(f, run->runnable) : 0,
+				.start = event_real(f, ev->start),
+				.end = event_real(f, end),
+				.left = run->off ? event_real(f, run->off) : 0,
+				.woken = run->runnable ? event_real(f, run->runnable) : 0,
 				.pid = f->proc->pid,
 				.tid = ev->tid,
 				.cpu = run->cpu,
@@ -319,16 +321,16 @@ static void runs(struct fill *f)
 				.prio = run->prio,
 				.state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : run->state,
 				.comm = comm == NPS_NONE ? f->proc->comm : comm,
-				.next_comm = run->next ? nps_recording__comm_at(f->rec, run->next, end)
+				.next_comm = run->next ? nps_session__comm_at(f->rec, run->next, end)
 						       : NPS_NONE,
 				.waker = waker,
-				.waker_comm = waker ? nps_recording__comm_at(f->rec, waker, run->runnable)
+				.waker_comm = waker ? nps_session__comm_at(f->rec, waker, run->runnable)
 						    : NPS_NONE });
 	}
 }
 
 /* The session's list of names is long, and interrupts are many. */
-static uint32_t irq_name(struct fill *f, const struct nps_event *ev)
+static uint32_t irq_name(struct process_fill *f, const struct nps_event *ev)
 {
 	uint64_t key = (uint64_t)ev->irq.what << 32 | ev->number;
 	uint32_t name = nps_map__get(&f->irq_names, key);
@@ -341,13 +343,13 @@ static uint32_t irq_name(struct fill *f, const struct nps_event *ev)
 	return name;
 }
 
-static void interrupts(struct fill *f)
+static void fill_interrupts(struct process_fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->proc->irqs.len; i++) {
 		const struct nps_event *ev = &NPS_AT(&f->proc->irqs, struct nps_event, i);
-		uint32_t comm = nps_recording__comm_at(f->rec, ev->tid, ev->start);
-		struct nps_irq_row row = { .start = real(f, ev->start),
-					   .end = real(f, ev->start + ev->dur),
+		uint32_t comm = nps_session__comm_at(f->rec, ev->tid, ev->start);
+		struct nps_irq_row row = { .start = event_real(f, ev->start),
+					   .end = event_real(f, ev->start + ev->dur),
 					   .tid = ev->tid,
 					   .cpu = ev->irq.cpu,
 					   .number = ev->number,
@@ -360,19 +362,19 @@ static void interrupts(struct fill *f)
 	}
 }
 
-static void steps(struct fill *f)
+static void fill_steps(struct process_fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->proc->steps.len; i++) {
 		const struct nps_step *step = &NPS_AT(&f->proc->steps, struct nps_step, i);
 
 		f->err = nps_step_table__add(&f->m->step,
 					     &(struct nps_step_row){ .id = (int64_t)step->number,
-								     .start = real(f, step->start),
-								     .end = real(f, step->end) });
+								     .start = event_real(f, step->start),
+								     .end = event_real(f, step->end) });
 	}
 }
 
-static void marks(struct fill *f)
+static void marks(struct process_fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->proc->marks.len; i++) {
 		const struct nps_mstx_mark *mark = &NPS_AT(&f->proc->marks, struct nps_mstx_mark, i);
@@ -381,21 +383,21 @@ static void marks(struct fill *f)
 			continue; /* it outlives the capture, as calls can */
 		f->err = nps_mstx_table__add(
 			&f->m->mstx,
-			&(struct nps_mstx_row){ .start = real(f, mark->start),
-						.end = real(f, mark->end),
+			&(struct nps_mstx_row){ .start = event_real(f, mark->start),
+						.end = event_real(f, mark->end),
 						.type = mark->type,
 						.range = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID),
 						.message = mark->message,
-						.gtid = gtid(f, mark->tid),
-						.end_gtid = gtid(f, mark->end_tid),
+						.gtid = event_gtid(f, mark->tid),
+						.end_gtid = event_gtid(f, mark->end_tid),
 						.domain = mark->domain_name,
 						.connection = NPS_NO_ID });
 	}
 }
 
-static void memory(struct fill *f)
+static void fill_memory(struct process_fill *f)
 {
-	uint32_t kinds[] = { text(f, "device"), text(f, "host") };
+	uint32_t kinds[] = { event_text(f, "device"), event_text(f, "host") };
 
 	for (size_t i = 0; !f->err && i < f->proc->memory.len; i++) {
 		const struct nps_memory_total *total = &NPS_AT(&f->proc->memory, struct nps_memory_total, i);
@@ -403,7 +405,7 @@ static void memory(struct fill *f)
 		f->err = nps_job_memory_table__add(
 			&f->m->job_memory,
 			&(struct nps_job_memory_row){
-				.timestamp = real(f, total->time),
+				.timestamp = event_real(f, total->time),
 				.device = total->device == UINT16_MAX ? NPS_NO_ID : total->device,
 				.kind = kinds[total->kind],
 				.delta = total->delta,
@@ -415,20 +417,20 @@ static void memory(struct fill *f)
 }
 
 /* By device, as readers look for them. */
-static void clocks(struct fill *f)
+static void clocks(struct process_fill *f)
 {
 	for (unsigned int d = 0; !f->err && d < NPS_MAX_DEVICES; d++)
 		for (size_t i = 0; !f->err && i < f->rec->logs.len; i++) {
 			const struct nps_device_log *log = &NPS_AT(&f->rec->logs, struct nps_device_log, i);
 
 			if (log->device == d && &f->rec->procs[log->proc] == f->proc)
-				f->err = nps_place__errors(f->m, f->rec, log);
+				f->err = nps_clock_align__errors(f->m, f->rec, log);
 		}
 }
 
 /* --- identity ---------------------------------------------------------------------------------------- */
 
-static void devices(struct fill *f)
+static void fill_devices(struct process_fill *f)
 {
 	for (unsigned int d = 0; !f->err && d < NPS_MAX_DEVICES; d++) {
 		bool used = f->proc->devices >> d & 1;
@@ -437,14 +439,14 @@ static void devices(struct fill *f)
 
 		if (!used && (d || f->proc->devices))
 			continue;
-		row.chip = text(f, chip);
+		row.chip = event_text(f, chip);
 		if (!f->err)
 			f->err = nps_device_table__add(&f->m->device, &row);
 	}
 }
 
 /* The vendor's uid is a decimal number; a machine id of another form is hashed into one. */
-static void host(struct fill *f)
+static void fill_host(struct process_fill *f)
 {
 	const cJSON *json = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
 	const char *uid = nps_json_str(json, "uid", "");
@@ -452,12 +454,12 @@ static void host(struct fill *f)
 	char number[32];
 
 	snprintf(number, sizeof(number), "%" PRIu64, nps_hash_bytes(uid, strlen(uid)));
-	f->m->host_uid = text(f, digits && !uid[digits] && digits < 20 ? uid : number);
-	f->m->host_name = text(f, nps_proc__host_name(f->rec, f->proc));
+	f->m->host_uid = event_text(f, digits && !uid[digits] && digits < 20 ? uid : number);
+	f->m->host_name = event_text(f, nps_proc__host_name(f->rec, f->proc));
 }
 
 /* What the capture was requested to record besides what it always records. */
-static void asked(struct fill *f)
+static void fill_requested(struct process_fill *f)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(f->rec->json, "request"), *item;
 	const cJSON *stacks = cJSON_GetObjectItemCaseSensitive(request, "stacks");
@@ -467,19 +469,19 @@ static void asked(struct fill *f)
 		const char *part = cJSON_GetStringValue(item);
 
 		if (part && !strcmp(part, "osrt"))
-			f->m->asked |= NPS_ASKED_OS;
+			f->m->requested |= NPS_REQUESTED_OS;
 	}
 	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(stacks, "on_cpu")))
-		f->m->asked |= NPS_ASKED_ONCPU;
+		f->m->requested |= NPS_REQUESTED_ONCPU;
 	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(stacks, "off_cpu")))
-		f->m->asked |= NPS_ASKED_OFFCPU;
+		f->m->requested |= NPS_REQUESTED_OFFCPU;
 }
 
-static void window(struct fill *f)
+static void window(struct process_fill *f)
 {
 	const struct nps_model *m = f->m;
 
-	nps_model__cover(f->m, real(f, f->rec->begin), real(f, f->rec->end));
+	nps_model__cover(f->m, event_real(f, f->rec->begin), event_real(f, f->rec->end));
 	for (size_t i = 0; i < m->task.t.len; i++)
 		nps_model__cover(f->m, m->task.start[i], m->task.end[i]);
 	for (size_t i = 0; i < m->api.t.len; i++)
@@ -500,7 +502,7 @@ static void window(struct fill *f)
  * were sampled: there, the devices on which the process held memory. A process without a known device gets
  * all samples: they were requested for it.
  */
-static uint64_t sampled_devices(const struct nps_recording *rec, const struct nps_proc *proc)
+static uint64_t sampled_devices(const struct nps_session *rec, const struct nps_proc *proc)
 {
 	const cJSON *device;
 	uint64_t mask = 0;
@@ -514,17 +516,17 @@ static uint64_t sampled_devices(const struct nps_recording *rec, const struct np
 		if (d >= 0 && d < NPS_MAX_DEVICES)
 			mask |= 1ULL << (unsigned int)d;
 	}
-	if (!mask && rec->npu.asked)
+	if (!mask && rec->npu.requested)
 		nps_msg("process %u is in a container, whose devices have other numbers, and the driver did "
 			"not report which it used: its result has no samples of devices",
 			proc->pid);
 	return mask;
 }
 
-int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint32_t proc_row)
+int nps_import__process(struct nps_model *model, struct nps_session *rec, uint32_t proc_row)
 {
 	struct nps_proc *proc = &rec->procs[proc_row];
-	struct fill f = { .m = model, .rec = rec, .proc = proc };
+	struct process_fill f = { .m = model, .rec = rec, .proc = proc };
 	uint32_t device = proc->devices ? __builtin_ctzll(proc->devices) : 0;
 	uint64_t unseen;
 
@@ -532,35 +534,35 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	f.tasks = proc->tasks ? (struct nps_task *)rec->tasks.data + proc->first_task : NULL;
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_TORCH;
-	model->level = NPS_MAX(nps_recording__level(rec), 0);
+	model->level = NPS_MAX(nps_session__level(rec), 0);
 	model->pid = proc->pid;
 	model->has_rank = proc->has_rank;
 	model->rank = proc->has_rank ? proc->rank : device;
 	model->process = proc->comm;
-	asked(&f);
+	fill_requested(&f);
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	f.err = nps_proc__sort(proc);
-	tasks(&f);
+	fill_tasks(&f);
 	if (!f.err)
 		f.err = nps_collectives__fill(model, &proc->comms, rec->begin_real - rec->begin, &unseen);
-	blocks(&f);
-	calls(&f);
+	fill_block_rows(&f);
+	fill_calls(&f);
 	if (!f.err)
 		f.err = nps_os_calls__fill(model, rec, proc);
 	runs(&f);
 	if (!f.err)
 		f.err = nps_wakers__check(model);
-	interrupts(&f);
-	steps(&f);
+	fill_interrupts(&f);
+	fill_steps(&f);
 	marks(&f);
 	if (!f.err)
 		f.err = nps_driver__fill(model, rec, proc);
 	if (!f.err)
 		f.err = nps_import__stacks(model, rec, proc_row);
-	memory(&f);
+	fill_memory(&f);
 	clocks(&f);
-	devices(&f);
-	host(&f);
+	fill_devices(&f);
+	fill_host(&f);
 	if (!f.err)
 		f.err = nps_import__host(model, rec, proc->pid);
 	if (!f.err)
@@ -582,15 +584,15 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	return f.err;
 }
 
-int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
+int nps_import__whole_host(struct nps_model *model, struct nps_session *rec)
 {
 	struct nps_proc nobody = { .pid = 0 };
-	struct fill f = { .m = model, .rec = rec, .proc = &nobody };
+	struct process_fill f = { .m = model, .rec = rec, .proc = &nobody };
 
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_MSPROF;
-	model->level = NPS_MAX(nps_recording__level(rec), 0);
-	model->process = text(&f, "host");
+	model->level = NPS_MAX(nps_session__level(rec), 0);
+	model->process = event_text(&f, "host");
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	for (uint32_t p = 0; p < rec->nprocs && !f.err; p++) {
 		f.proc = &rec->procs[p];
@@ -598,7 +600,7 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 		if (!f.err)
 			f.err = nps_os_calls__fill(model, rec, f.proc);
 		runs(&f);
-		interrupts(&f);
+		fill_interrupts(&f);
 		if (!f.err)
 			f.err = nps_driver__fill(model, rec, f.proc);
 	}
@@ -619,8 +621,8 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 		f.err = nps_table__order(&model->run.t, NPS_ORDINAL(run, start));
 	if (!f.err)
 		f.err = nps_wakers__check(model);
-	devices(&f);
-	host(&f);
+	fill_devices(&f);
+	fill_host(&f);
 	if (!f.err)
 		f.err = nps_import__host(model, rec, 0);
 	if (!f.err)

@@ -30,8 +30,8 @@ struct long_text {
 	char bytes[NPS_TEXT_MAX + 8];
 };
 
-struct import {
-	struct nps_recording *model;
+struct session_import {
+	struct nps_session *model;
 	struct nps_map loss_rows; /* kind << 32 | cpu -> row of losses */
 	struct nps_vec losses; /* struct nps_loss */
 	uint64_t last; /* latest time seen */
@@ -45,7 +45,7 @@ struct import {
 };
 
 /* A text is complete when another one begins, or the file ends. */
-static int finish_text(struct import *in)
+static int finish_text(struct session_import *in)
 {
 	static const char cut[] = " [cut]";
 	struct long_text *t = &in->text;
@@ -62,7 +62,7 @@ static int finish_text(struct import *in)
 	return text == NPS_NONE ? -ENOMEM : nps_map__put(&in->model->string_ids, t->id, text);
 }
 
-static void add_text(struct long_text *t, const struct nps_string *s)
+static void long_text_add(struct long_text *t, const struct nps_string *s)
 {
 	size_t len = NPS_MIN(s->len, NPS_STR_MAX - 1);
 
@@ -73,7 +73,7 @@ static void add_text(struct long_text *t, const struct nps_string *s)
 }
 
 /* Whether TEXT is the name of a thread of the helper library, which the process PID may have. */
-static bool is_helper_name(const struct nps_recording *model, uint32_t pid, uint32_t text)
+static bool is_helper_name(const struct nps_session *model, uint32_t pid, uint32_t text)
 {
 	uint32_t row = nps_map__get(&model->proc_of, pid);
 
@@ -81,14 +81,14 @@ static bool is_helper_name(const struct nps_recording *model, uint32_t pid, uint
 	       (row == NPS_NONE || !model->procs[row].without_helper);
 }
 
-static int import_text(struct import *in, const struct nps_string *s)
+static int import_text(struct session_import *in, const struct nps_string *s)
 {
 	uint32_t text;
 	int err;
 
 	if (s->kind == NPS_STR_MORE) {
 		if (in->text.open && in->text.id == s->id)
-			add_text(&in->text, s);
+			long_text_add(&in->text, s);
 		return 0;
 	}
 	err = finish_text(in);
@@ -96,7 +96,7 @@ static int import_text(struct import *in, const struct nps_string *s)
 		return err;
 	if (s->kind == NPS_STR_TEXT) {
 		in->text = (struct long_text){ .open = true, .id = s->id };
-		add_text(&in->text, s);
+		long_text_add(&in->text, s);
 		return 0;
 	}
 	text = nps_strings__add(&in->model->strings, s->text,
@@ -112,7 +112,7 @@ static int import_text(struct import *in, const struct nps_string *s)
 }
 
 /* A chunk of a kind that the file does not hold. */
-static int foreign(struct import *in)
+static int foreign(struct session_import *in)
 {
 	in->foreign++;
 	return 0;
@@ -132,7 +132,7 @@ static int on_strings(void *ctx, const struct nps_chunk *chunk, const void *payl
 
 static int on_clocks(void *ctx, const struct nps_chunk *chunk, const void *payload)
 {
-	struct import *in = ctx;
+	struct session_import *in = ctx;
 	struct nps_vec *to;
 	size_t n, have;
 	int err;
@@ -167,7 +167,7 @@ static int on_clocks(void *ctx, const struct nps_chunk *chunk, const void *paylo
 	return 0;
 }
 
-static int on_loss(struct import *in, const struct nps_loss *loss)
+static int on_loss(struct session_import *in, const struct nps_loss *loss)
 {
 	uint64_t key = (uint64_t)loss->kind << 32 | loss->cpu;
 	uint32_t row = nps_map__get(&in->loss_rows, key);
@@ -196,9 +196,9 @@ static bool is_of_thread(unsigned int kind)
 	       (kind >= NPS_EV_DRIVER && kind <= NPS_EV_DRIVER_DMA);
 }
 
-static int on_event(struct import *in, const struct nps_event *ev)
+static int import_on_event(struct session_import *in, const struct nps_event *ev)
 {
-	struct nps_recording *model = in->model;
+	struct nps_session *model = in->model;
 	uint64_t end = ev->kind == NPS_EV_TENSOR ? ev->start : nps_add_sat(ev->start, ev->dur);
 	struct nps_proc *proc;
 	struct nps_event *copy;
@@ -211,13 +211,13 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		in->strange++;
 		return 0;
 	}
-	proc = nps_recording__proc(model, ev->pid);
+	proc = nps_session__proc(model, ev->pid);
 	if (!proc) {
 		model->losses.pids++;
 		return 0;
 	}
 	in->last = NPS_MAX(in->last, end);
-	if (is_of_thread(ev->kind) && nps_recording__is_helper(model, ev->pid, ev->tid, ev->start))
+	if (is_of_thread(ev->kind) && nps_session__is_helper(model, ev->pid, ev->tid, ev->start))
 		return 0;
 	if (ev->kind == NPS_EV_SYSCALL || (ev->kind >= NPS_EV_SYSCALL_SUM && ev->kind <= NPS_EV_IO))
 		return nps_os_calls__keep(proc, ev);
@@ -250,7 +250,7 @@ static int on_events(void *ctx, const struct nps_chunk *chunk, const void *paylo
 {
 	const struct nps_loss *loss = payload;
 	const struct nps_event *ev = payload;
-	struct import *in = ctx;
+	struct session_import *in = ctx;
 	int err = 0;
 
 	nps_progress__add(in->model->progress, chunk->len);
@@ -259,7 +259,7 @@ static int on_events(void *ctx, const struct nps_chunk *chunk, const void *paylo
 			err = on_loss(ctx, &loss[i]);
 	else if (chunk->type == NPS_CHUNK_EVENTS)
 		for (size_t i = 0; !err && i < chunk->len / sizeof(*ev); i++)
-			err = on_event(ctx, &ev[i]);
+			err = import_on_event(ctx, &ev[i]);
 	else
 		err = foreign(in);
 	return err;
@@ -267,8 +267,8 @@ static int on_events(void *ctx, const struct nps_chunk *chunk, const void *paylo
 
 static int on_host(void *ctx, const struct nps_chunk *chunk, const void *payload)
 {
-	struct import *in = ctx;
-	struct nps_recording *model = in->model;
+	struct session_import *in = ctx;
+	struct nps_session *model = in->model;
 	uint64_t first = model->begin > DAY ? model->begin - DAY : 1;
 	int err = nps_host_samples__add(&model->host, &model->strings, chunk, payload, first,
 					model->begin + 30 * DAY);
@@ -279,8 +279,8 @@ static int on_host(void *ctx, const struct nps_chunk *chunk, const void *payload
 
 static int on_device(void *ctx, const struct nps_chunk *chunk, const void *payload)
 {
-	struct import *in = ctx;
-	struct nps_recording *model = in->model;
+	struct session_import *in = ctx;
+	struct nps_session *model = in->model;
 	uint64_t first = model->begin > DAY ? model->begin - DAY : 1;
 	int err = nps_npu_samples__add(&model->npu, chunk, payload, first, model->begin + 30 * DAY);
 
@@ -288,7 +288,7 @@ static int on_device(void *ctx, const struct nps_chunk *chunk, const void *paylo
 	return err > 0 ? foreign(in) : err;
 }
 
-static int read_chunks(struct import *in, const char *path, const char *name, nps_chunk_fn fn)
+static int read_chunks(struct session_import *in, const char *path, const char *name, nps_chunk_fn fn)
 {
 	struct nps_chunks result;
 	struct stat st;
@@ -374,7 +374,7 @@ static bool is_without_helper(const cJSON *json)
 }
 
 /* *REUSED counts those that have a pid of one before them. */
-static int import_process(struct nps_recording *model, const cJSON *json, uint64_t *reused)
+static int import_process(struct nps_session *model, const cJSON *json, uint64_t *reused)
 {
 	struct nps_proc *proc;
 	uint64_t pid, rank;
@@ -382,7 +382,7 @@ static int import_process(struct nps_recording *model, const cJSON *json, uint64
 
 	if (!nps_json_has_u64(json, "pid", &pid) || !pid || pid > INT32_MAX)
 		return 0;
-	proc = nps_recording__proc(model, pid);
+	proc = nps_session__proc(model, pid);
 	if (!proc)
 		return model->nprocs >= NPS_MAX_PROCS ? 0 : -ENOMEM;
 	if (proc->json && cJSON_HasObjectItem(json, "known_from"))
@@ -404,7 +404,7 @@ static int import_process(struct nps_recording *model, const cJSON *json, uint64
 }
 
 /* Processes that exited at once come last: there may be more than there is room for. */
-static int import_processes(struct nps_recording *model, const char *path)
+static int session_import_processes(struct nps_session *model, const char *path)
 {
 	const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(model->json, "processes");
 	uint64_t reused = 0;
@@ -426,7 +426,7 @@ static int import_processes(struct nps_recording *model, const char *path)
 	return err;
 }
 
-static void import_drops(struct nps_recording *model)
+static void import_drops(struct nps_session *model)
 {
 	static const struct {
 		const char *name;
@@ -457,7 +457,7 @@ static void import_drops(struct nps_recording *model)
  * The session lists the function of each number in its events, as catalogues grow. If it was written with
  * the same catalogue, or before sessions had lists, the numbers are ours.
  */
-static int map_probes(struct import *in)
+static int map_probes(struct session_import *in)
 {
 	const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(in->model->json, "probes");
 	uint64_t ours = crc32(0, (const Bytef *)NPS_CATALOG_TEXT, sizeof(NPS_CATALOG_TEXT) - 1);
@@ -477,7 +477,7 @@ static int map_probes(struct import *in)
 	return err;
 }
 
-static void import_device(struct nps_recording *model, const cJSON *item)
+static void import_device(struct nps_session *model, const cJSON *item)
 {
 	uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES), platform;
 	struct nps_device *device;
@@ -497,7 +497,7 @@ static void import_device(struct nps_recording *model, const cJSON *item)
 			id, platform);
 }
 
-static int import_json(struct nps_recording *model, const char *path)
+static int import_json(struct nps_session *model, const char *path)
 {
 	const cJSON *start, *capture, *request, *item;
 	uint64_t mono, version;
@@ -538,9 +538,10 @@ static int import_json(struct nps_recording *model, const char *path)
 	{
 		const char *part = cJSON_GetStringValue(item);
 
-		model->host.asked |= part && strcmp(part, "osrt") != 0;
+		model->host.requested |= part && strcmp(part, "osrt") != 0;
 	}
-	model->npu.asked = cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(model->json, "device_sampler"));
+	model->npu.requested =
+		cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(model->json, "device_sampler"));
 	model->complete = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model->json, "complete"));
 	start = cJSON_GetObjectItemCaseSensitive(model->json, "start");
 	capture = cJSON_GetObjectItemCaseSensitive(model->json, "capture");
@@ -562,7 +563,7 @@ static int import_json(struct nps_recording *model, const char *path)
 			path);
 		return -EPROTO;
 	}
-	err = import_processes(model, path);
+	err = session_import_processes(model, path);
 	if (err)
 		return err;
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices"))
@@ -574,7 +575,7 @@ static int import_json(struct nps_recording *model, const char *path)
  * BPF programs are stopped one after the other: calls can return after the moment at which the open ones
  * were cut, and the calls around them cannot have returned earlier.
  */
-static void extend_open_calls(const struct import *in)
+static void extend_open_calls(const struct session_import *in)
 {
 	for (size_t i = 0; i < in->model->events.len; i++) {
 		struct nps_event *ev = &NPS_AT(&in->model->events, struct nps_event, i);
@@ -585,9 +586,9 @@ static void extend_open_calls(const struct import *in)
 }
 
 /* The end of the capture: as recorded, or, after a cut, the last thing that was seen. */
-static void set_end(struct import *in, const char *path)
+static void set_end(struct session_import *in, const char *path)
 {
-	struct nps_recording *model = in->model;
+	struct nps_session *model = in->model;
 
 	if (!model->complete) {
 		const char *reason = nps_json_str(model->json, "end_reason", "");
@@ -604,7 +605,7 @@ static void set_end(struct import *in, const char *path)
 }
 
 /* Threads of the helper library, by their name, which the kernel reported. */
-static int find_helpers(struct nps_recording *model)
+static int find_helpers(struct nps_session *model)
 {
 	int err = nps_history__finish(&model->agents);
 
@@ -620,9 +621,9 @@ static int find_helpers(struct nps_recording *model)
 	return err;
 }
 
-int nps_import__session(struct nps_recording *model, const char *path)
+int nps_import__session(struct nps_session *model, const char *path)
 {
-	struct import in = { .model = model };
+	struct session_import in = { .model = model };
 	int err = import_json(model, path);
 
 	if (err)
@@ -642,9 +643,9 @@ int nps_import__session(struct nps_recording *model, const char *path)
 	if (!err)
 		err = read_chunks(&in, path, "events.nps", on_events);
 	extend_open_calls(&in);
-	if (!err && model->host.asked)
+	if (!err && model->host.requested)
 		err = read_chunks(&in, path, "host.nps", on_host);
-	if (!err && model->npu.asked)
+	if (!err && model->npu.requested)
 		err = read_chunks(&in, path, "device.nps", on_device);
 	for (size_t i = 0; i < in.losses.len; i++) {
 		const struct nps_loss *loss = &NPS_AT(&in.losses, struct nps_loss, i);

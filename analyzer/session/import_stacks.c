@@ -19,9 +19,9 @@
 
 #define MAX_FRAMES (NPS_UNWIND_MAX + UINT8_MAX)
 
-struct import {
+struct stack_import {
 	struct nps_model *m;
-	struct nps_recording *rec;
+	struct nps_session *rec;
 	struct nps_proc *proc;
 	bool all_cfi; /* --unwind dwarf */
 	uint64_t trampoline_bytes; /* of [uprobes], of the machine that the session is of */
@@ -39,7 +39,7 @@ struct import {
 };
 
 /* A record of stacks.nps, taken apart. */
-struct parts {
+struct stack_parts {
 	const struct nps_stack *head;
 	const uint64_t *kernel, *user, *regs;
 	const uint8_t *bytes;
@@ -49,22 +49,22 @@ struct parts {
 /* --- names ---------------------------------------------------------------------------------------- */
 
 /* What separates frames and lines cannot be in a name. */
-static uint32_t frame_text(struct import *in, char *name)
+static uint32_t stack_frame_text(struct stack_import *in, char *name)
 {
 	for (char *c = name; *c; c++)
 		*c = *c == ';' ? ':' : (unsigned char)*c < ' ' ? ' ' : *c;
 	return nps_strings__addz(in->m->strings, name);
 }
 
-static const char *path_of(const struct import *in, const struct nps_code *code)
+static const char *code_path(const struct stack_import *in, const struct nps_code *code)
 {
 	return NPS_AT(&in->spaces.modules, struct nps_module, code->module).path;
 }
 
-static uint32_t name_of(struct import *in, const struct nps_code *code, uint64_t offset)
+static uint32_t code_function(struct stack_import *in, const struct nps_code *code, uint64_t offset)
 {
 	struct nps_elf_image *image = nps_spaces__image(&in->spaces, code);
-	const char *path = path_of(in, code);
+	const char *path = code_path(in, code);
 	const char *slash = strrchr(path, '/'), *symbol = NULL, *base = slash ? slash + 1 : path;
 	char name[NPS_DEMANGLED_MAX];
 	uint64_t vaddr;
@@ -80,11 +80,11 @@ static uint32_t name_of(struct import *in, const struct nps_code *code, uint64_t
 	else
 		snprintf(name, sizeof(name), base[0] == '[' ? "%.250s+0x%" PRIx64 : "[%.250s+0x%" PRIx64 "]",
 			 base, offset);
-	return frame_text(in, name);
+	return stack_frame_text(in, name);
 }
 
 /* ADDRESS is inside the function. */
-static uint32_t user_text(struct import *in, uint64_t address)
+static uint32_t user_text(struct stack_import *in, uint64_t address)
 {
 	const struct nps_code *code = nps_spaces__find(&in->spaces, in->proc->pid, in->time, address);
 	uint64_t offset, key;
@@ -97,11 +97,11 @@ static uint32_t user_text(struct import *in, uint64_t address)
 	text = nps_map__get(&in->names, key);
 	if (text != NPS_NONE)
 		return text;
-	text = name_of(in, code, offset);
+	text = code_function(in, code, offset);
 	return text == NPS_NONE || nps_map__put(&in->names, key, text) ? NPS_NONE : text;
 }
 
-static int add_ksym(struct import *in, const struct nps_ksym *sym)
+static int add_ksym(struct stack_import *in, const struct nps_ksym *sym)
 {
 	char name[sizeof(sym->name) + 8];
 	uint32_t text;
@@ -109,7 +109,7 @@ static int add_ksym(struct import *in, const struct nps_ksym *sym)
 	if (!sym->name[0])
 		return 0;
 	snprintf(name, sizeof(name), "%.*s_[k]", (int)strnlen(sym->name, sizeof(sym->name)), sym->name);
-	text = frame_text(in, name);
+	text = stack_frame_text(in, name);
 	return text == NPS_NONE ? -ENOMEM : nps_map__put(&in->kernel, sym->address, text);
 }
 
@@ -122,9 +122,9 @@ static int add_ksym(struct import *in, const struct nps_ksym *sym)
 #define TRAMPOLINE_X86 14
 #define TRAMPOLINE_ARM64 1
 
-static enum nps_unwind_code kind_of(const struct import *in, const struct nps_code *code, uint64_t pc)
+static enum nps_unwind_code code_kind(const struct stack_import *in, const struct nps_code *code, uint64_t pc)
 {
-	const char *path = path_of(in, code);
+	const char *path = code_path(in, code);
 
 	if (strncmp(path, "[uprobes", 8))
 		return NPS_UNWIND_CODE;
@@ -132,21 +132,21 @@ static enum nps_unwind_code kind_of(const struct import *in, const struct nps_co
 										     : NPS_UNWIND_PROBE;
 }
 
-static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *kind)
+static struct nps_elf_image *image_find(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *kind)
 {
-	struct import *in = ctx;
+	struct stack_import *in = ctx;
 	const struct nps_code *code = nps_spaces__find(&in->spaces, in->proc->pid, in->time, pc);
 	struct nps_elf_image *image = code ? nps_spaces__image(&in->spaces, code) : NULL;
 
 	if (code)
-		*kind = kind_of(in, code, pc);
+		*kind = code_kind(in, code, pc);
 	if (!image || !nps_elf_image__vaddr(image, pc - code->start + code->offset, vaddr))
 		return NULL;
 	return image;
 }
 
 /* The length of a chain of frame pointers up to the first address outside of code: the rest is invalid. */
-static size_t sane_length(struct import *in, const uint64_t *chain, size_t n)
+static size_t sane_length(struct stack_import *in, const uint64_t *chain, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 		if (!nps_spaces__find(&in->spaces, in->proc->pid, in->time, chain[i] - 1))
@@ -158,8 +158,8 @@ static size_t sane_length(struct import *in, const uint64_t *chain, size_t n)
  * Chooses the better of the two stacks: that by .eh_frame if it reached the begin of the thread, else both
  * joined where they meet, else the longer one. Returns its length.
  */
-static size_t choose(struct import *in, uint64_t *cfi, size_t ncfi, bool complete, const uint64_t *chain,
-		     size_t nchain)
+static size_t chain_choose(struct stack_import *in, uint64_t *cfi, size_t ncfi, bool complete,
+			   const uint64_t *chain, size_t nchain)
 {
 	if (complete || (in->all_cfi && ncfi))
 		return ncfi;
@@ -176,11 +176,11 @@ static size_t choose(struct import *in, uint64_t *cfi, size_t ncfi, bool complet
 	return nchain;
 }
 
-static bool is_trampoline(const struct import *in, uint64_t pc)
+static bool is_trampoline(const struct stack_import *in, uint64_t pc)
 {
 	const struct nps_code *code = nps_spaces__find(&in->spaces, in->proc->pid, in->time, pc);
 
-	return code && kind_of(in, code, pc) == NPS_UNWIND_RETURN;
+	return code && code_kind(in, code, pc) == NPS_UNWIND_RETURN;
 }
 
 /*
@@ -188,7 +188,7 @@ static bool is_trampoline(const struct import *in, uint64_t pc)
  * but not where on the stack it was. If there are as many trampolines as probed returns, they are those, in
  * their order. Else some were skipped, and all stay.
  */
-static void mend_chain(const struct import *in, uint64_t *chain, size_t n, const struct parts *p)
+static void mend_chain(const struct stack_import *in, uint64_t *chain, size_t n, const struct stack_parts *p)
 {
 	size_t found = 0, put = 0;
 
@@ -221,7 +221,7 @@ static bool begins_threads(const char *name)
 	return false;
 }
 
-static size_t unwind(struct import *in, const struct parts *p, uint64_t *cfi, bool *complete)
+static size_t unwind(struct stack_import *in, const struct stack_parts *p, uint64_t *cfi, bool *complete)
 {
 	const struct nps_stack *s = p->head;
 	struct nps_unwind u = { .nregs = s->n_regs,
@@ -229,7 +229,7 @@ static size_t unwind(struct import *in, const struct parts *p, uint64_t *cfi, bo
 				.stack_len = s->n_bytes,
 				.returns = p->returns,
 				.nreturns = s->n_returns,
-				.find = find,
+				.find = image_find,
 				.ctx = in };
 
 	*complete = false;
@@ -240,7 +240,7 @@ static size_t unwind(struct import *in, const struct parts *p, uint64_t *cfi, bo
 	return nps_unwind__walk(&u, cfi, complete);
 }
 
-static void add_user(struct import *in, const struct parts *p)
+static void add_user(struct stack_import *in, const struct stack_parts *p)
 {
 	uint64_t cfi[NPS_UNWIND_MAX], chain[NPS_UNWIND_MAX];
 	size_t n, nchain = NPS_MIN((size_t)p->head->n_user, (size_t)NPS_UNWIND_MAX), before = in->nframes;
@@ -250,7 +250,7 @@ static void add_user(struct import *in, const struct parts *p)
 	mend_chain(in, chain, nchain, p);
 	nchain = sane_length(in, chain, nchain);
 	n = unwind(in, p, cfi, &complete);
-	n = choose(in, cfi, n, complete, chain, nchain);
+	n = chain_choose(in, cfi, n, complete, chain, nchain);
 	for (size_t i = 0; i < n && in->nframes < MAX_FRAMES; i++)
 		in->frames[in->nframes++] = user_text(in, cfi[i] - (i > 0));
 	in->m->stacks++;
@@ -260,7 +260,7 @@ static void add_user(struct import *in, const struct parts *p)
 }
 
 /* A sleep begins in the scheduler: what is deeper is the tracing of it. */
-static void add_kernel(struct import *in, const struct nps_stack *s, const uint64_t *frames)
+static void stack_add_kernel(struct stack_import *in, const struct nps_stack *s, const uint64_t *frames)
 {
 	size_t begin = in->nframes;
 
@@ -278,7 +278,7 @@ static void add_kernel(struct import *in, const struct nps_stack *s, const uint6
 /* --- rows ----------------------------------------------------------------------------------------- */
 
 /* The frames as one text, which most stacks share with others. */
-static uint32_t stack_text(struct import *in)
+static uint32_t stack_text(struct stack_import *in)
 {
 	uint64_t key = nps_hash_bytes(in->frames, in->nframes * sizeof(in->frames[0]));
 	uint32_t text = nps_map__get(&in->stacks, key);
@@ -311,14 +311,14 @@ static uint32_t stack_text(struct import *in)
 	return text == NPS_NONE || nps_map__put(&in->stacks, key, text) ? NPS_NONE : text;
 }
 
-static int add_row(struct import *in, const struct nps_stack *s)
+static int stack_add_row(struct stack_import *in, const struct nps_stack *s)
 {
 	struct nps_stack_table *t = &in->m->stack;
-	uint32_t comm = nps_recording__comm_at(in->rec, s->tid, s->time), text;
+	uint32_t comm = nps_session__comm_at(in->rec, s->tid, s->time), text;
 	size_t row;
 	int err;
 
-	if (nps_recording__is_helper(in->rec, s->pid, s->tid, s->time))
+	if (nps_session__is_helper(in->rec, s->pid, s->tid, s->time))
 		return 0;
 	text = stack_text(in);
 
@@ -328,7 +328,7 @@ static int add_row(struct import *in, const struct nps_stack *s)
 	err = text == NPS_NONE ? -ENOMEM : nps_table__add(&t->t, &row);
 	if (err)
 		return err;
-	t->start[row] = nps_recording__real(in->rec, s->time);
+	t->start[row] = nps_session__real(in->rec, s->time);
 	t->gtid[row] = (uint64_t)s->pid << 32 | s->tid;
 	t->kind[row] = s->kind;
 	t->weight[row] = s->weight;
@@ -346,7 +346,7 @@ static bool is_sane(const struct nps_stack *s)
 	       s->weight < THIRTY_DAYS;
 }
 
-static int one_stack(struct import *in, const struct parts *p)
+static int one_stack(struct stack_import *in, const struct stack_parts *p)
 {
 	const struct nps_stack *s = p->head;
 
@@ -358,17 +358,17 @@ static int one_stack(struct import *in, const struct parts *p)
 	}
 	in->time = s->time;
 	in->nframes = 0;
-	add_kernel(in, s, p->kernel);
+	stack_add_kernel(in, s, p->kernel);
 	if (s->n_user || s->n_regs)
 		add_user(in, p);
 	if (!in->nframes)
 		in->frames[in->nframes++] = in->unknown;
-	return add_row(in, s);
+	return stack_add_row(in, s);
 }
 
 /* Calls EACH for every record of a chunk of records that begin with their size. */
-static int walk(struct import *in, const void *payload, size_t len, size_t least,
-		int (*each)(struct import *in, const void *record, size_t size))
+static int chunk_walk(struct stack_import *in, const void *payload, size_t len, size_t least,
+		      int (*each)(struct stack_import *in, const void *record, size_t size))
 {
 	size_t at = 0;
 	int err = 0;
@@ -389,10 +389,10 @@ static int walk(struct import *in, const void *payload, size_t len, size_t least
 	return err;
 }
 
-static int on_stack(struct import *in, const void *record, size_t size)
+static int on_stack(struct stack_import *in, const void *record, size_t size)
 {
 	const struct nps_stack *s = record;
-	struct parts p = { .head = s };
+	struct stack_parts p = { .head = s };
 	size_t need = sizeof(*s) + 8UL * (s->n_kernel + s->n_user + s->n_regs);
 
 	p.kernel = (const uint64_t *)(s + 1);
@@ -412,7 +412,7 @@ static int on_stack(struct import *in, const void *record, size_t size)
 	return one_stack(in, &p);
 }
 
-static int on_mapping(struct import *in, const void *record, size_t size)
+static int on_mapping(struct stack_import *in, const void *record, size_t size)
 {
 	const struct nps_map_record *r = record;
 	const char *path = (const char *)(r + 1);
@@ -427,11 +427,11 @@ static int on_mapping(struct import *in, const void *record, size_t size)
 static int first_pass(void *ctx, const struct nps_chunk *chunk, const void *payload)
 {
 	const struct nps_ksym *syms = payload;
-	struct import *in = ctx;
+	struct stack_import *in = ctx;
 	int err = 0;
 
 	if (chunk->type == NPS_CHUNK_MAPS)
-		return walk(in, payload, chunk->len, sizeof(struct nps_map_record), on_mapping);
+		return chunk_walk(in, payload, chunk->len, sizeof(struct nps_map_record), on_mapping);
 	if (chunk->type == NPS_CHUNK_VDSO)
 		nps_spaces__set_vdso(&in->spaces, payload, chunk->len);
 	if (chunk->type == NPS_CHUNK_KSYMS)
@@ -443,13 +443,13 @@ static int first_pass(void *ctx, const struct nps_chunk *chunk, const void *payl
 static int second_pass(void *ctx, const struct nps_chunk *chunk, const void *payload)
 {
 	return chunk->type == NPS_CHUNK_STACKS
-		       ? walk(ctx, payload, chunk->len, sizeof(struct nps_stack), on_stack)
+		       ? chunk_walk(ctx, payload, chunk->len, sizeof(struct nps_stack), on_stack)
 		       : 0;
 }
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static void say(struct import *in, const struct nps_chunks *result)
+static void report_chunks(struct stack_import *in, const struct nps_chunks *result)
 {
 	const char *example = "";
 	size_t missing = nps_spaces__missing(&in->spaces, &example);
@@ -470,7 +470,7 @@ static void say(struct import *in, const struct nps_chunks *result)
 			in->proc->pid, missing, example);
 }
 
-static int read_stacks(struct import *in)
+static int read_stacks(struct stack_import *in)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(in->rec->json, "request");
 	const char *way = nps_json_str(cJSON_GetObjectItemCaseSensitive(request, "stacks"), "unwind", "auto");
@@ -491,13 +491,13 @@ static int read_stacks(struct import *in)
 	if (!err)
 		err = nps_chunks__read(in->rec->dirfd, "stacks.nps", second_pass, in, &result);
 	if (!err)
-		say(in, &result);
+		report_chunks(in, &result);
 	return err;
 }
 
-int nps_import__stacks(struct nps_model *model, struct nps_recording *rec, uint32_t proc_row)
+int nps_import__stacks(struct nps_model *model, struct nps_session *rec, uint32_t proc_row)
 {
-	struct import *in = calloc(1, sizeof(*in));
+	struct stack_import *in = calloc(1, sizeof(*in));
 	int err;
 
 	if (!in)

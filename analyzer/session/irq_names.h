@@ -3,9 +3,9 @@
 #ifndef NPS_IRQ_NAMES_H
 #define NPS_IRQ_NAMES_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /* The text that names IRQ, with its number if the name is not known; NPS_NONE: no memory. */
-uint32_t nps_irq_name(struct nps_recording *rec, enum nps_irq_what what, unsigned int irq);
+uint32_t nps_irq_name(struct nps_session *rec, enum nps_irq_what what, unsigned int irq);
 
 #endif

@@ -6,7 +6,7 @@
 #include "session/completions.h"
 #include "session/import.h"
 #include "session/log_losses.h"
-#include "session/place.h"
+#include "session/clock_align.h"
 #include "session/steps.h"
 #include "session/syncs.h"
 
@@ -24,8 +24,8 @@
 #define WAITING_MOST 49152
 #define REACH 8192
 
-struct join {
-	struct nps_recording *model;
+struct session_join {
+	struct nps_session *model;
 	struct nps_vec logs; /* struct nps_log_task */
 	struct nps_vec counts; /* struct nps_counts of each */
 	struct nps_vec match; /* uint32_t: submission of log task i */
@@ -37,16 +37,17 @@ struct join {
 	uint32_t last[65536], stamp[65536];
 };
 
-static uint64_t stream_key(uint32_t proc, unsigned int device, unsigned int stream)
+static uint64_t join_stream_key(uint32_t proc, unsigned int device, unsigned int stream)
 {
 	return (uint64_t)proc << 32 | device << 16 | stream;
 }
 
 /* --- matching --- */
 
-static int group_of(struct join *j, uint32_t proc, unsigned int device, unsigned int stream, uint32_t *group)
+static int join_group(struct session_join *j, uint32_t proc, unsigned int device, unsigned int stream,
+		      uint32_t *group)
 {
-	uint64_t key = stream_key(proc, device, stream);
+	uint64_t key = join_stream_key(proc, device, stream);
 
 	*group = nps_map__get(&j->groups, key);
 	if (*group != NPS_NONE)
@@ -55,7 +56,7 @@ static int group_of(struct join *j, uint32_t proc, unsigned int device, unsigned
 	return nps_map__put(&j->groups, key, *group);
 }
 
-static int sort_subs(struct join *j)
+static int join_sort_subs(struct session_join *j)
 {
 	const struct nps_sub *subs = j->model->subs.data;
 	size_t n = j->model->subs.len;
@@ -64,7 +65,7 @@ static int sort_subs(struct join *j)
 
 	for (size_t i = 0; !err && i < n; i++) {
 		keys[i] = (struct nps_key){ .key = subs[i].begin, .row = i };
-		err = group_of(j, subs[i].proc, subs[i].device, subs[i].stream, &keys[i].group);
+		err = join_group(j, subs[i].proc, subs[i].device, subs[i].stream, &keys[i].group);
 	}
 	if (err)
 		return err;
@@ -74,7 +75,7 @@ static int sort_subs(struct join *j)
 	return 0;
 }
 
-static int sort_logs(struct join *j)
+static int sort_logs(struct session_join *j)
 {
 	const struct nps_log_task *log = j->logs.data;
 	size_t n = j->logs.len;
@@ -85,7 +86,7 @@ static int sort_logs(struct join *j)
 		err = nps_vec__resize(&j->match, n);
 	for (size_t i = 0; !err && i < n; i++) {
 		keys[i] = (struct nps_key){ .key = log[i].start, .row = i };
-		err = group_of(j, log[i].proc, log[i].device, log[i].stream, &keys[i].group);
+		err = join_group(j, log[i].proc, log[i].device, log[i].stream, &keys[i].group);
 	}
 	if (err)
 		return err;
@@ -96,7 +97,7 @@ static int sort_logs(struct join *j)
 }
 
 /* ns by which row ROW of LOG may seem to start before its submission: the clock is known from reads alone. */
-static uint64_t slack_of(struct join *j, const struct nps_device_log *log, uint32_t row)
+static uint64_t slack_of(struct session_join *j, const struct nps_device_log *log, uint32_t row)
 {
 	uint64_t count = NPS_AT(&j->counts, struct nps_counts, row).start;
 	struct nps_instant at;
@@ -111,7 +112,7 @@ static uint64_t slack_of(struct join *j, const struct nps_device_log *log, uint3
  * begun. If the task of that one was lost, the next task of the same id does not get it: too many were
  * submitted, or have run, since.
  */
-static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
+static void match_stream(struct session_join *j, uint32_t group, size_t *s, size_t *l)
 {
 	const struct nps_key *sk = j->sub_keys.data, *lk = j->log_keys.data;
 	struct nps_sub *subs = j->model->subs.data;
@@ -124,7 +125,7 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 	if (*l < j->log_keys.len && lk[*l].group == group) {
 		const struct nps_log_task *first = &log[lk[*l].row];
 
-		clock = nps_recording__log(j->model, first->proc, first->device);
+		clock = nps_session__log(j->model, first->proc, first->device);
 		slack = slack_of(j, clock, lk[*l].row);
 	}
 	for (;;) {
@@ -165,7 +166,7 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 }
 
 /* Where a task has a number of 32 bits and no stream, the stream is that of its submission. */
-static int find_streams(struct join *j)
+static int join_find_streams(struct session_join *j)
 {
 	const struct nps_sub *subs = j->model->subs.data;
 	struct nps_log_task *log = j->logs.data;
@@ -201,13 +202,13 @@ static int find_streams(struct join *j)
 	return err;
 }
 
-static int match(struct join *j)
+static int join_match(struct session_join *j)
 {
 	size_t s = 0, l = 0;
-	int err = find_streams(j);
+	int err = join_find_streams(j);
 
 	if (!err)
-		err = sort_subs(j);
+		err = join_sort_subs(j);
 	if (!err)
 		err = sort_logs(j);
 	for (uint32_t group = 0; !err && group < j->ngroups; group++)
@@ -217,7 +218,7 @@ static int match(struct join *j)
 
 /* --- tasks --- */
 
-static void from_sub(struct nps_recording *model, struct nps_task *task, const struct nps_sub *sub)
+static void from_sub(struct nps_session *model, struct nps_task *task, const struct nps_sub *sub)
 {
 	struct nps_proc *proc = &model->procs[sub->proc];
 
@@ -252,7 +253,7 @@ static bool is_event(const struct nps_sub *sub, const struct nps_log_task *log)
 	       (sub->sqe_type == NPS_SQE_EVENT_WAIT && log->core == NPS_SQE_NOTIFY_WAIT);
 }
 
-static void from_log(struct nps_recording *model, struct nps_task *task, const struct nps_log_task *log,
+static void from_log(struct nps_session *model, struct nps_task *task, const struct nps_log_task *log,
 		     const struct nps_sub *sub)
 {
 	if (sub) {
@@ -289,7 +290,7 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 }
 
 /* Tasks of the log. MADE[i] becomes the task of log row i, or NPS_NONE. */
-static int make_logged(struct join *j, uint32_t *made)
+static int make_logged(struct session_join *j, uint32_t *made)
 {
 	const struct nps_log_task *log = j->logs.data;
 
@@ -311,7 +312,7 @@ static int make_logged(struct join *j, uint32_t *made)
 }
 
 /* Makes a task with bounds of a submission without a measured task. */
-static int make_one_bounded(struct join *j, const struct nps_sub *sub, const struct nps_bounds *known)
+static int make_one_bounded(struct session_join *j, const struct nps_sub *sub, const struct nps_bounds *known)
 {
 	const struct nps_log_task *log = j->logs.data;
 	struct nps_task *task = nps_vec__push(&j->model->tasks);
@@ -324,7 +325,7 @@ static int make_one_bounded(struct join *j, const struct nps_sub *sub, const str
 	task->bounds = j->model->bounds.len - 1;
 	*bounds = *known;
 	if (sub->task_row != NPS_NONE) { /* it was seen to start, not to end */
-		uint64_t start = log[sub->task_row].start, error = nps_place__error(j->model, sub);
+		uint64_t start = log[sub->task_row].start, error = nps_clock_align__error(j->model, sub);
 
 		bounds->start_low = bounds->end_low = NPS_MAX(start - NPS_MIN(error, start), sub->begin);
 		bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
@@ -336,7 +337,7 @@ static int make_one_bounded(struct join *j, const struct nps_sub *sub, const str
 }
 
 /* Makes a task with bounds of each submission without a measured one. */
-static int make_bounded(struct join *j, const uint32_t *made)
+static int make_bounded(struct session_join *j, const uint32_t *made)
 {
 	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
 	struct nps_vec tasks, bounds;
@@ -369,7 +370,7 @@ static int make_bounded(struct join *j, const uint32_t *made)
 }
 
 /* Tasks by process and start, each process's range noted. */
-static int sort_tasks(struct nps_recording *model)
+static int sort_tasks(struct nps_session *model)
 {
 	struct nps_task *tasks = model->tasks.data, *to;
 	size_t n = model->tasks.len;
@@ -406,18 +407,18 @@ static int sort_tasks(struct nps_recording *model)
 	return err;
 }
 
-static int streams_seen(const struct nps_recording *model, struct nps_map *seen)
+static int streams_seen(const struct nps_session *model, struct nps_map *seen)
 {
 	const struct nps_sub *subs = model->subs.data;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < model->subs.len; i++)
-		err = nps_map__put(seen, stream_key(subs[i].proc, subs[i].device, subs[i].stream), 1);
+		err = nps_map__put(seen, join_stream_key(subs[i].proc, subs[i].device, subs[i].stream), 1);
 	return err;
 }
 
 /* Fits the log to the host's time: by reads of the clock, then by cause and effect. */
-static int refine(struct join *j)
+static int refine(struct session_join *j)
 {
 	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
 	int err = nps_completions__add(j->model, &streams);
@@ -425,12 +426,12 @@ static int refine(struct join *j)
 	if (err)
 		return err;
 	nps_syncs__sort(j->model);
-	return nps_place__causality(j->model, &j->logs, &j->counts, j->match.data, &streams);
+	return nps_clock_align__causality(j->model, &j->logs, &j->counts, j->match.data, &streams);
 }
 
-int nps_join__tasks(struct nps_recording *model)
+int nps_join__tasks(struct nps_session *model)
 {
-	struct join *j = calloc(1, sizeof(*j));
+	struct session_join *j = calloc(1, sizeof(*j));
 	struct nps_map seen = { 0 };
 	uint32_t *made = NULL;
 	int err;
@@ -447,15 +448,15 @@ int nps_join__tasks(struct nps_recording *model)
 	if (!err)
 		err = nps_import__logs(model, &seen, &j->logs);
 	if (!err)
-		err = nps_place__clocks(model);
+		err = nps_clock_align__clocks(model);
 	if (!err)
-		err = nps_place__logs(model, &j->logs, &j->counts);
+		err = nps_clock_align__logs(model, &j->logs, &j->counts);
 	if (!err)
-		err = match(j);
+		err = join_match(j);
 	if (!err)
 		err = refine(j);
 	if (!err)
-		nps_place__blocks(model);
+		nps_clock_align__blocks(model);
 	if (!err)
 		err = nps_log_losses__count(model, &(struct nps_streams){ j->sub_keys.data, j->sub_keys.len },
 					    &j->logs, &j->counts, j->match.data);

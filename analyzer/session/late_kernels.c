@@ -26,7 +26,7 @@ __attribute__((format(printf, 3, 4))) static void add_cause(char *why, size_t si
 }
 
 /* Whether WHAT was given up to stay below --max-overhead. */
-static bool gave_up(const struct nps_recording *rec, const char *what)
+static bool was_dropped(const struct nps_session *rec, const char *what)
 {
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(rec->json, "cost"), *item;
 
@@ -41,7 +41,7 @@ static bool gave_up(const struct nps_recording *rec, const char *what)
 }
 
 /* How many records were lost that have names of kernels, or their operands. */
-static uint64_t lost(const struct nps_recording *rec, bool operands)
+static uint64_t lost(const struct nps_session *rec, bool operands)
 {
 	const struct nps_losses *l = &rec->losses;
 	uint64_t n = nps_add_sat(l->ring[NPS_EV_MARK], l->ring[NPS_STR_TEXT]);
@@ -50,7 +50,7 @@ static uint64_t lost(const struct nps_recording *rec, bool operands)
 }
 
 /* Was the job there before npuscope? One that `record -- COMMAND` starts is idle until it is watched. */
-static bool was_there(const struct nps_recording *rec, const struct nps_proc *proc)
+static bool was_there(const struct nps_session *rec, const struct nps_proc *proc)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(rec->json, "request");
 	const cJSON *pids = cJSON_GetObjectItemCaseSensitive(request, "pids");
@@ -62,31 +62,31 @@ static bool was_there(const struct nps_recording *rec, const struct nps_proc *pr
 				   nps_json_u64(window, "begin_monotonic", UINT64_MAX);
 }
 
-static void add_losses(char *why, size_t size, uint64_t n)
+static void why_add_losses(char *why, size_t size, uint64_t n)
 {
 	if (n)
 		add_cause(why, size, "%" PRIu64 " records were lost (--ring-size)", n);
 }
 
-static void causes_of_names(struct nps_model *m, const struct nps_recording *rec, bool before)
+static void causes_of_names(struct nps_model *m, const struct nps_session *rec, bool before)
 {
 	size_t size = sizeof(m->why_unnamed);
 
 	if (before)
 		add_cause(m->why_unnamed, size, "the job registered them before npuscope was attached to it");
-	if (gave_up(rec, "names"))
+	if (was_dropped(rec, "names"))
 		add_cause(m->why_unnamed, size, "names of kernels were given up (--max-overhead)");
-	add_losses(m->why_unnamed, size, lost(rec, false));
+	why_add_losses(m->why_unnamed, size, lost(rec, false));
 	if (!*m->why_unnamed)
 		add_cause(m->why_unnamed, size,
 			  "what registered them was not probed yet, or not by npuscope");
 }
 
 /* Losses are those of all processes: they explain nothing of a process that has all first phases. */
-static void causes_of_shapes(struct nps_model *m, const struct nps_recording *rec,
-			     const struct nps_proc *proc, bool before)
+static void causes_of_shapes(struct nps_model *m, const struct nps_session *rec, const struct nps_proc *proc,
+			     bool before)
 {
-	bool given_up = gave_up(rec, "names") || gave_up(rec, "detail");
+	bool dropped = was_dropped(rec, "names") || was_dropped(rec, "detail");
 	size_t size = sizeof(m->why_shapeless);
 	uint64_t n = lost(rec, true);
 
@@ -95,18 +95,18 @@ static void causes_of_shapes(struct nps_model *m, const struct nps_recording *re
 			  "the job's cache of executors answered %" PRIu64
 			  " times with one from before npuscope was attached to it",
 			  proc->unseen_executors);
-	if (before && proc->unseen_phases && !n && !given_up)
+	if (before && proc->unseen_phases && !n && !dropped)
 		add_cause(m->why_shapeless, size,
 			  "%" PRIu64
 			  " executors ran whose first phase came before npuscope was attached to it",
 			  proc->unseen_phases);
-	if (given_up)
+	if (dropped)
 		add_cause(m->why_shapeless, size, "their records were given up (--max-overhead)");
 	if (proc->unseen_executors || proc->unseen_phases)
-		add_losses(m->why_shapeless, size, n);
+		why_add_losses(m->why_shapeless, size, n);
 }
 
-void nps_late_kernels__count(struct nps_model *model, const struct nps_recording *rec,
+void nps_late_kernels__count(struct nps_model *model, const struct nps_session *rec,
 			     const struct nps_proc *proc)
 {
 	static const char unnamed[] = "kernel@0x";

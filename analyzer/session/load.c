@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-int nps_recording__load(struct nps_recording *rec, const char *path)
+int nps_session__load(struct nps_session *rec, const char *path)
 {
 	struct nps_names names = { 0 };
 	int err = nps_import__session(rec, path);
@@ -45,16 +45,16 @@ static bool has_cann(const struct nps_proc *proc)
 	return proc->cann.len || proc->tasks;
 }
 
-bool nps_recording__has_host_result(const struct nps_recording *rec)
+bool nps_session__has_host_result(const struct nps_session *rec)
 {
-	bool any = rec->host.asked;
+	bool any = rec->host.requested;
 
 	for (uint32_t p = 0; p < rec->nprocs && !any; p++)
 		any = rec->procs[p].os_calls.len || rec->procs[p].runs.len;
 	return rec->host.all && any;
 }
 
-bool nps_recording__has_result(const struct nps_recording *rec, uint32_t proc_row)
+bool nps_session__has_result(const struct nps_session *rec, uint32_t proc_row)
 {
 	const struct nps_proc *proc = &rec->procs[proc_row];
 

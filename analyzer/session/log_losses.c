@@ -26,7 +26,7 @@ struct silence {
 };
 
 struct counting {
-	struct nps_recording *model;
+	struct nps_session *model;
 	const struct nps_streams *streams;
 	struct nps_log_task *rows;
 	const struct nps_counts *counts;
@@ -60,7 +60,7 @@ static uint32_t log_of(const struct counting *c, const struct nps_log_task *row,
 
 	if (*latest != NPS_NONE && logs[*latest].proc == row->proc && logs[*latest].device == row->device)
 		return *latest;
-	log = nps_recording__find_log(c->model, row->proc, row->device);
+	log = nps_session__find_log(c->model, row->proc, row->device);
 	*latest = log ? log - logs : NPS_NONE;
 	return *latest;
 }
@@ -74,12 +74,12 @@ struct run {
 	uint64_t from, to; /* when the first and the last were submitted */
 };
 
-struct walk {
+struct log_walk {
 	size_t at;
 	const struct nps_counts *before; /* of the latest task of the stream that has records */
 };
 
-static bool next_run(const struct counting *c, struct walk *walk, struct run *run)
+static bool walk_next_run(const struct counting *c, struct log_walk *walk, struct run *run)
 {
 	const struct nps_key *keys = c->streams->keys;
 
@@ -105,7 +105,7 @@ static bool next_run(const struct counting *c, struct walk *walk, struct run *ru
 		walk->before = &c->counts[sub->task_row];
 		if (!run->records)
 			continue;
-		log = nps_recording__find_log(c->model, sub->proc, sub->device);
+		log = nps_session__find_log(c->model, sub->proc, sub->device);
 		if (log && !interrupted(&log->task_breaks, before->start, walk->before->end)) {
 			run->log = log - (const struct nps_device_log *)c->model->logs.data;
 			walk->at++;
@@ -176,12 +176,12 @@ static struct silence *silence_of(const struct counting *c, const struct run *ru
 static int find_silences(struct counting *c)
 {
 	struct nps_vec keys;
-	struct walk walk = { 0 };
+	struct log_walk walk = { 0 };
 	struct run run;
 	int err = 0;
 
 	nps_vec__init(&keys, c->model->tmpfd, sizeof(struct nps_key));
-	while (!err && c->silences.len < SILENCES_MOST && next_run(c, &walk, &run)) {
+	while (!err && c->silences.len < SILENCES_MOST && walk_next_run(c, &walk, &run)) {
 		struct silence silence, *kept;
 
 		if (run.records < LONG_RUN)
@@ -216,7 +216,7 @@ static uint64_t rounds(const struct nps_device_log *log, const struct silence *s
 	return n < 0.25 ? 0 : NPS_MAX((uint64_t)(n + 0.5), (uint64_t)1);
 }
 
-static void count(const struct counting *c, struct nps_device_log *log, struct missing missing)
+static void log_count(const struct counting *c, struct nps_device_log *log, struct missing missing)
 {
 	/* An end without its start is a record of a task that seems to have none. */
 	missing.scattered -= NPS_MIN(missing.scattered, log->orphans);
@@ -237,12 +237,12 @@ static int count_records(struct counting *c)
 	size_t n = c->model->logs.len;
 	struct missing *missing = calloc(n + 1, sizeof(*missing));
 	struct nps_device_log *logs = c->model->logs.data;
-	struct walk walk = { 0 };
+	struct log_walk walk = { 0 };
 	uint32_t log = NPS_NONE;
 	struct run run;
 	int err = missing ? find_silences(c) : -ENOMEM;
 
-	while (!err && next_run(c, &walk, &run)) {
+	while (!err && walk_next_run(c, &walk, &run)) {
 		struct silence *silence = silence_of(c, &run);
 
 		*(silence ? &silence->records : &missing[run.log].scattered) += run.records;
@@ -258,7 +258,7 @@ static int count_records(struct counting *c)
 		missing[silence->log].scattered += of ? 0 : silence->records;
 	}
 	for (size_t i = 0; !err && i < n; i++)
-		count(c, &logs[i], missing[i]);
+		log_count(c, &logs[i], missing[i]);
 	free(missing);
 	return err;
 }
@@ -287,7 +287,7 @@ static bool has_counters(const struct counting *c, const struct nps_log_task *ro
 }
 
 /* Kernels of each log and core type in KEYS, in order of their end, when their counters are recorded. */
-static int sort_kernels(const struct counting *c, struct nps_vec *keys, size_t *n)
+static int kernels_by_end(const struct counting *c, struct nps_vec *keys, size_t *n)
 {
 	int err = nps_vec__resize(keys, 2 * c->nrows);
 	struct nps_key *key = keys->data;
@@ -321,7 +321,7 @@ static int count_kernels(struct counting *c)
 	if (!c->model->run_pmus.len)
 		return 0;
 	nps_vec__init(&keys, c->model->tmpfd, sizeof(struct nps_key));
-	err = sort_kernels(c, &keys, &n);
+	err = kernels_by_end(c, &keys, &n);
 	key = keys.data;
 	for (size_t i = 0; !err && i < n; i++) {
 		struct nps_log_task *row = &c->rows[key[i].row];
@@ -346,8 +346,8 @@ static int count_kernels(struct counting *c)
 	return err;
 }
 
-int nps_log_losses__count(struct nps_recording *model, const struct nps_streams *streams,
-			  struct nps_vec *logs, const struct nps_vec *counts, const uint32_t *match)
+int nps_log_losses__count(struct nps_session *model, const struct nps_streams *streams, struct nps_vec *logs,
+			  const struct nps_vec *counts, const uint32_t *match)
 {
 	struct counting c = { .model = model,
 			      .streams = streams,

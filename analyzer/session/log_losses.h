@@ -4,7 +4,7 @@
 #define NPS_LOG_LOSSES_H
 
 #include "session/import.h"
-#include "session/place.h"
+#include "session/clock_align.h"
 
 /*
  * Fills in `lost`, `rounds` and `uncounted` of MODEL's logs, and model->losses.device_records, reports on
@@ -12,7 +12,7 @@
  * STREAMS are MODEL's submissions, whose `task_row` is a row of LOGS or NPS_NONE, MATCH the other way
  * round; COUNTS (struct nps_counts) is the device's counter at each row. 0 or -ENOMEM.
  */
-int nps_log_losses__count(struct nps_recording *model, const struct nps_streams *streams,
-			  struct nps_vec *logs, const struct nps_vec *counts, const uint32_t *match);
+int nps_log_losses__count(struct nps_session *model, const struct nps_streams *streams, struct nps_vec *logs,
+			  const struct nps_vec *counts, const uint32_t *match);
 
 #endif

@@ -14,16 +14,16 @@ uint64_t nps_names__key(uint32_t proc, uint64_t handle)
 	return nps_hash2(handle, proc);
 }
 
-static uint32_t text_arg(const struct nps_recording *model, const struct nps_event *ev,
+static uint32_t text_arg(const struct nps_session *model, const struct nps_event *ev,
 			 enum nps_meaning meaning)
 {
 	uint64_t id;
 
-	return nps_event_arg(ev, meaning, &id) ? nps_recording__text(model, id) : NPS_NONE;
+	return nps_event_arg(ev, meaning, &id) ? nps_session__text(model, id) : NPS_NONE;
 }
 
 bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name,
-		       const struct nps_recording *model)
+		       const struct nps_session *model)
 {
 	uint64_t key;
 
@@ -39,7 +39,7 @@ bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *n
 	return true;
 }
 
-static unsigned int call_of(const struct nps_event *ev)
+static unsigned int event_call(const struct nps_event *ev)
 {
 	const struct nps_probe_info *info = nps_probe_info(ev->probe);
 
@@ -47,9 +47,9 @@ static unsigned int call_of(const struct nps_event *ev)
 }
 
 /* From when on the content of EV holds: a handle that a call returns means something else until then. */
-static uint64_t told_at(const struct nps_event *ev)
+static uint64_t record_time(const struct nps_event *ev)
 {
-	unsigned int call = call_of(ev);
+	unsigned int call = event_call(ev);
 	bool returns = call == NPS_CALL_FUNC_NAME || call == NPS_CALL_COMM_NEW ||
 		       (ev->kind == NPS_EV_API && nps_plans__wants(ev));
 
@@ -63,13 +63,13 @@ static int on_registration(struct nps_names *names, uint32_t proc, const struct 
 
 	if (ev->ret || name == NPS_NONE || !nps_event_arg(ev, NPS_M_FUNC, &handle))
 		return 0;
-	return nps_history__add(&names->funcs, nps_names__key(proc, handle), told_at(ev), name);
+	return nps_history__add(&names->funcs, nps_names__key(proc, handle), record_time(ev), name);
 }
 
 static int on_communicator(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
 {
 	uint32_t name = text_arg(names->model, ev, NPS_M_NAME);
-	unsigned int call = call_of(ev);
+	unsigned int call = event_call(ev);
 	uint64_t comm, ranks, key;
 	int err = 0;
 
@@ -77,31 +77,31 @@ static int on_communicator(struct nps_names *names, uint32_t proc, const struct 
 		return 0;
 	key = nps_names__key(proc, comm);
 	if (call == NPS_CALL_COMM_NEW || call == NPS_CALL_COMM_END) {
-		err = nps_history__reset(&names->groups, key, told_at(ev));
+		err = nps_history__reset(&names->groups, key, record_time(ev));
 		if (!err)
-			err = nps_history__reset(&names->ranks, key, told_at(ev));
+			err = nps_history__reset(&names->ranks, key, record_time(ev));
 	}
 	if (!err && name != NPS_NONE && *nps_strings__get(&names->model->strings, name))
-		err = nps_history__add(&names->groups, key, told_at(ev), name);
+		err = nps_history__add(&names->groups, key, record_time(ev), name);
 	if (!err && nps_event_arg(ev, NPS_M_RANKS, &ranks))
-		err = nps_history__add(&names->ranks, key, told_at(ev), (uint32_t)ranks);
+		err = nps_history__add(&names->ranks, key, record_time(ev), (uint32_t)ranks);
 	return err;
 }
 
 static bool is_naming(const struct nps_event *ev)
 {
-	unsigned int call = call_of(ev);
+	unsigned int call = event_call(ev);
 
 	return nps_plans__wants(ev) || (call >= NPS_CALL_FUNC_NAME && call <= NPS_CALL_COMM_FACT);
 }
 
-static int on_event(struct nps_names *names, struct nps_plans *plans, struct nps_event *ev)
+static int names_on_event(struct nps_names *names, struct nps_plans *plans, struct nps_event *ev)
 {
 	uint32_t proc = nps_map__get(&names->model->proc_of, ev->pid);
 
 	if (nps_plans__wants(ev))
 		return nps_plans__event(plans, proc, ev);
-	if (call_of(ev) == NPS_CALL_FUNC_NAME)
+	if (event_call(ev) == NPS_CALL_FUNC_NAME)
 		return on_registration(names, proc, ev);
 	return on_communicator(names, proc, ev);
 }
@@ -129,7 +129,7 @@ static int add_symbols(struct nps_names *names, uint32_t proc)
 }
 
 /* The naming events in order of time. */
-static int collect(const struct nps_recording *model, struct nps_vec *keys, size_t *n)
+static int names_collect(const struct nps_session *model, struct nps_vec *keys, size_t *n)
 {
 	for (size_t i = 0; i < model->events.len; i++) {
 		const struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, i);
@@ -140,13 +140,13 @@ static int collect(const struct nps_recording *model, struct nps_vec *keys, size
 		key = nps_vec__push(keys);
 		if (!key)
 			return -errno;
-		*key = (struct nps_key){ .key = told_at(ev), .row = i };
+		*key = (struct nps_key){ .key = record_time(ev), .row = i };
 	}
 	*n = keys->len;
 	return nps_vec__resize(keys, 2 * keys->len);
 }
 
-int nps_names__build(struct nps_names *names, struct nps_recording *model)
+int nps_names__build(struct nps_names *names, struct nps_session *model)
 {
 	struct nps_plans plans;
 	struct nps_vec keys;
@@ -159,17 +159,17 @@ int nps_names__build(struct nps_names *names, struct nps_recording *model)
 	nps_history__init(&names->ranks, model->tmpfd);
 	nps_vec__init(&names->runs, model->tmpfd, sizeof(struct nps_op_run));
 	nps_vec__init(&names->l0s, model->tmpfd, sizeof(struct nps_l0));
-	nps_doubts__init(&names->doubts, model->tmpfd);
+	nps_loss_intervals__init(&names->loss_intervals, model->tmpfd);
 	nps_plans__init(&plans, names);
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
-	err = collect(model, &keys, &n);
+	err = names_collect(model, &keys, &n);
 	if (!err && n)
 		nps_sort_keys(keys.data, (struct nps_key *)keys.data + n, n);
 	for (size_t i = 0; !err && i < n; i++) {
 		struct nps_event *ev =
 			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
 
-		err = on_event(names, &plans, ev);
+		err = names_on_event(names, &plans, ev);
 	}
 	for (uint32_t p = 0; !err && p < model->nprocs; p++)
 		err = add_symbols(names, p);
@@ -210,5 +210,5 @@ void nps_names__free(struct nps_names *names)
 	nps_map__free(&names->learned);
 	nps_vec__free(&names->runs);
 	nps_vec__free(&names->l0s);
-	nps_doubts__free(&names->doubts);
+	nps_loss_intervals__free(&names->loss_intervals);
 }

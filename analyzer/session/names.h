@@ -7,9 +7,9 @@
 #ifndef NPS_NAMES_H
 #define NPS_NAMES_H
 
-#include "session/doubts.h"
+#include "session/loss_intervals.h"
 #include "session/history.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /* One run of an operator's executor. */
 struct nps_op_run {
@@ -31,7 +31,7 @@ struct nps_l0 {
 };
 
 struct nps_names {
-	struct nps_recording *model;
+	struct nps_session *model;
 	struct nps_history funcs; /* handle -> name */
 	struct nps_history groups; /* communicator -> name */
 	struct nps_history ranks; /* communicator -> size */
@@ -39,20 +39,20 @@ struct nps_names {
 	struct nps_map learned; /* handle -> L0 operator it was launched for */
 	struct nps_vec runs; /* struct nps_op_run */
 	struct nps_vec l0s; /* struct nps_l0 */
-	struct nps_doubts doubts; /* of TENSOR records */
+	struct nps_loss_intervals loss_intervals; /* of TENSOR records */
 };
 
 #define NPS_RUN_SLOT 3 /* of a mark that begins a run: its row in nps_names.runs, plus 1 */
 
 /* Reads all events of MODEL, and sets NPS_RUN_SLOT of those that begin a run (plans.h). 0 or -ENOMEM. */
-int nps_names__build(struct nps_names *names, struct nps_recording *model);
+int nps_names__build(struct nps_names *names, struct nps_session *model);
 
 /* A key for HANDLE in process PROC. */
 uint64_t nps_names__key(uint32_t proc, uint64_t handle);
 
 /* The handle that the launch EV names, 0 if none; false if the launch carries its NAME itself. */
 bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name,
-		       const struct nps_recording *model);
+		       const struct nps_session *model);
 
 /* Name of the kernel HANDLE at TIME as it was registered, else `kernel@0x...`. */
 uint32_t nps_names__kernel(struct nps_names *names, uint32_t proc, uint64_t handle, uint64_t time);

@@ -175,7 +175,7 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 	return err;
 }
 
-static int on_event(struct nps_walk *w, const struct nps_event *ev)
+static int nest_on_event(struct nps_walk *w, const struct nps_event *ev)
 {
 	if (ev->kind == NPS_EV_TENSOR)
 		return 0; /* plans.h has read it */
@@ -290,7 +290,7 @@ static int forget_shared_sizes(struct nps_walk *w)
 	return 0;
 }
 
-static int finish(struct nps_walk *w)
+static int nest_finish(struct nps_walk *w)
 {
 	int err = nps_history__finish(&w->streams);
 
@@ -304,7 +304,7 @@ static int finish(struct nps_walk *w)
 		err = forget_shared_sizes(w);
 	nps_walk__name_pending(w);
 	if (!err)
-		err = nps_walk__give_operands(w);
+		err = nps_walk__assign_operands(w);
 	if (!err)
 		err = nps_walk__finish_memory(w);
 	return err ? err : nps_walk__finish_marks(w);
@@ -316,7 +316,7 @@ static int finish(struct nps_walk *w)
  * Rows of the events by thread, then start, outer calls before inner ones. A mark comes before
  * a call of the same instant, a submission after it.
  */
-static int sort_events(const struct nps_recording *model, struct nps_vec *keys)
+static int sort_events(const struct nps_session *model, struct nps_vec *keys)
 {
 	size_t n = model->events.len;
 	struct nps_map threads = { 0 };
@@ -377,7 +377,7 @@ static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 	w->sent.n = 0;
 }
 
-int nps_nest__run(struct nps_recording *model, struct nps_names *names)
+int nps_nest__run(struct nps_session *model, struct nps_names *names)
 {
 	struct nps_walk *w = calloc(1, sizeof(*w));
 	struct nps_vec keys;
@@ -388,7 +388,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 		return -ENOMEM;
 	*w = (struct nps_walk){ .model = model, .names = names };
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
-	nps_vec__init(&w->pending, model->tmpfd, sizeof(struct nps_pending));
+	nps_vec__init(&w->pending, model->tmpfd, sizeof(struct nps_pending_name));
 	nps_vec__init(&w->syncs, model->tmpfd, sizeof(struct nps_pending_sync));
 	nps_vec__init(&w->timings, model->tmpfd, sizeof(struct nps_pending_timing));
 	nps_walk__init_marks(w);
@@ -413,11 +413,11 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 		if (key->group != group)
 			new_thread(w, ev);
 		group = key->group;
-		err = on_event(w, ev);
+		err = nest_on_event(w, ev);
 	}
 	end_thread(w);
 	if (!err)
-		err = finish(w);
+		err = nest_finish(w);
 	nps_vec__free(&keys);
 	nps_vec__free(&w->pending);
 	nps_vec__free(&w->syncs);
@@ -430,7 +430,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 	return err;
 }
 
-int nps_nest__number(struct nps_recording *model)
+int nps_nest__number(struct nps_session *model)
 {
 	struct nps_vec keys;
 	int err = 0;

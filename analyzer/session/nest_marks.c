@@ -39,10 +39,10 @@ static uint32_t message(const struct nps_walk *w, const struct nps_event *ev)
 {
 	uint64_t id;
 
-	return nps_event_arg(ev, NPS_M_TEXT, &id) ? nps_recording__text(w->model, id) : NPS_NONE;
+	return nps_event_arg(ev, NPS_M_TEXT, &id) ? nps_session__text(w->model, id) : NPS_NONE;
 }
 
-static struct nps_mstx_mark *add(struct nps_walk *w, const struct nps_event *ev, uint8_t type)
+static struct nps_mstx_mark *mark_add(struct nps_walk *w, const struct nps_event *ev, uint8_t type)
 {
 	struct nps_mstx_mark *mark = nps_vec__push(&w->proc->marks);
 
@@ -63,9 +63,9 @@ static struct nps_mstx_mark *add(struct nps_walk *w, const struct nps_event *ev,
  * Ranges are known by their number, and may end in another thread. Without a consumer in the job all have
  * number 0: then they are taken to nest in their thread.
  */
-static int begin(struct nps_walk *w, const struct nps_event *ev)
+static int range_begin(struct nps_walk *w, const struct nps_event *ev)
 {
-	struct nps_mstx_mark *mark = add(w, ev, START_END);
+	struct nps_mstx_mark *mark = mark_add(w, ev, START_END);
 	uint32_t row = w->proc->marks.len - 1;
 
 	if (!mark)
@@ -77,7 +77,7 @@ static int begin(struct nps_walk *w, const struct nps_event *ev)
 	return 0;
 }
 
-static int end(struct nps_walk *w, const struct nps_event *ev)
+static int range_end(struct nps_walk *w, const struct nps_event *ev)
 {
 	uint64_t range = argument(ev, NPS_M_RANGE);
 	struct range_end *later;
@@ -102,11 +102,11 @@ int nps_walk__mstx(struct nps_walk *w, const struct nps_event *ev, enum nps_call
 
 	switch (call) {
 	case NPS_CALL_MSTX_MARK:
-		return add(w, ev, MARKER) ? 0 : -errno;
+		return mark_add(w, ev, MARKER) ? 0 : -errno;
 	case NPS_CALL_MSTX_START:
-		return begin(w, ev);
+		return range_begin(w, ev);
 	case NPS_CALL_MSTX_END:
-		return end(w, ev);
+		return range_end(w, ev);
 	case NPS_CALL_MSTX_DOMAIN:
 		name = message(w, ev);
 		return name == NPS_NONE

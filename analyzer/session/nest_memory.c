@@ -25,7 +25,7 @@ bool nps_walk__is_memory(const struct nps_probe_info *info)
 }
 
 /* Sets A to the driver's request. False: it is no memory. */
-static bool told_by_driver(struct nps_alloc *a, const struct nps_event *ev)
+static bool reported_by_driver(struct nps_alloc *a, const struct nps_event *ev)
 {
 	uint64_t flag, device;
 
@@ -43,7 +43,7 @@ static bool told_by_driver(struct nps_alloc *a, const struct nps_event *ev)
 }
 
 /* The memory call around the current one, NULL if it is the outermost. */
-static struct nps_frame *around(struct nps_walk *w)
+static struct nps_frame *memory_call_around(struct nps_walk *w)
 {
 	for (int i = 0; i < w->depth; i++)
 		if (nps_walk__is_memory(w->stack[i].info))
@@ -53,7 +53,7 @@ static struct nps_frame *around(struct nps_walk *w)
 
 int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame)
 {
-	struct nps_frame *outer = around(w);
+	struct nps_frame *outer = memory_call_around(w);
 	unsigned int call = frame->info->call;
 	struct nps_alloc a = { .device = UINT16_MAX, .user = w->user, .handle = false };
 
@@ -62,7 +62,7 @@ int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_
 	if (outer) {
 		/* The driver's address, size and time are those of the call around it, or of a pool. */
 		if (outer->alloc != NPS_NONE)
-			told_by_driver(&NPS_AT(&w->proc->allocs, struct nps_alloc, outer->alloc), ev);
+			reported_by_driver(&NPS_AT(&w->proc->allocs, struct nps_alloc, outer->alloc), ev);
 		return 0;
 	}
 	a.free = call == NPS_CALL_FREE || call == NPS_CALL_FREE_HANDLE;
@@ -74,7 +74,7 @@ int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_
 		return 0;
 	if (!a.free && !nps_event_arg(ev, NPS_M_SIZE, &a.size))
 		return 0;
-	if (!a.free && !told_by_driver(&a, ev))
+	if (!a.free && !reported_by_driver(&a, ev))
 		return 0;
 	if (w->proc->allocs.len >= NPS_NONE || !nps_vec__push(&w->proc->allocs))
 		return -ENOMEM;
@@ -94,7 +94,7 @@ struct totals {
 		count[NPS_MAX_DEVICES + 1][2]; /* the last row: device unknown */
 };
 
-static int add_total(struct totals *t, uint64_t time, const struct block *b, int sign)
+static int totals_add(struct totals *t, uint64_t time, const struct block *b, int sign)
 {
 	unsigned int d = NPS_MIN(b->device, (uint16_t)NPS_MAX_DEVICES);
 	struct nps_memory_total *row = nps_vec__push(&t->proc->memory);
@@ -113,10 +113,10 @@ static int add_total(struct totals *t, uint64_t time, const struct block *b, int
 	return 0;
 }
 
-static int release(struct totals *t, uint64_t time, struct block *b)
+static int totals_release(struct totals *t, uint64_t time, struct block *b)
 {
 	b->live = false;
-	return add_total(t, time, b, -1);
+	return totals_add(t, time, b, -1);
 }
 
 static int one_alloc(struct totals *t, const struct nps_alloc *a)
@@ -131,7 +131,7 @@ static int one_alloc(struct totals *t, const struct nps_alloc *a)
 		return 0;
 	}
 	if (b && b->live) /* a new allocation of a live address: its release was lost */
-		err = release(t, a->time, b);
+		err = totals_release(t, a->time, b);
 	if (err || a->free)
 		return err;
 	if (!b) {
@@ -144,7 +144,7 @@ static int one_alloc(struct totals *t, const struct nps_alloc *a)
 		return err;
 	*b = (struct block){ a->size, a->device, a->kind, true };
 	b->size = NPS_MIN(b->size, (uint64_t)INT64_MAX / 4);
-	return add_total(t, a->time, b, 1);
+	return totals_add(t, a->time, b, 1);
 }
 
 static int totals_of(struct nps_walk *w, uint32_t proc_row)

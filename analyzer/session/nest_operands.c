@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --record-shapes: which kernels get their operator's tensors. */
-#include "session/doubts.h"
+#include "session/loss_intervals.h"
 #include "session/nest_walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct giving {
-	struct nps_recording *model;
+	struct nps_session *model;
 	const struct nps_names *names;
 	uint64_t *first; /* by process: when its first submission was seen */
 	struct nps_map idle; /* operators of which a run launched nothing */
 	bool lost; /* calls, submissions or marks were */
-	struct nps_doubts gaps; /* if so, of the numbers of streams' tasks */
+	struct nps_loss_intervals gaps; /* if so, of the numbers of streams' tasks */
 };
 
 /*
@@ -60,7 +60,7 @@ static int idle_operators(struct giving *g)
 /* --- lost launches --- */
 
 /* Those of a capture that was cut short were not all counted. */
-static bool lost_launches(const struct nps_recording *model)
+static bool lost_launches(const struct nps_session *model)
 {
 	const struct nps_losses *losses = &model->losses;
 
@@ -69,7 +69,7 @@ static bool lost_launches(const struct nps_recording *model)
 }
 
 /* Whose tasks have consecutive numbers: a stream's, but on a 950 those of all streams together. */
-static uint64_t numbered_with(const struct nps_recording *model, const struct nps_sub *sub)
+static uint64_t numbered_with(const struct nps_session *model, const struct nps_sub *sub)
 {
 	const struct nps_device *device = &model->devices[sub->device];
 	bool together = device->has_platform &&
@@ -79,7 +79,7 @@ static uint64_t numbered_with(const struct nps_recording *model, const struct np
 }
 
 /* Rows of the submissions by stream and time, with room to sort them. */
-static int sort_subs(const struct nps_recording *model, struct nps_vec *keys)
+static int operands_sort_subs(const struct nps_session *model, struct nps_vec *keys)
 {
 	size_t n = model->subs.len;
 	struct nps_map streams = { 0 };
@@ -111,7 +111,7 @@ static int sort_subs(const struct nps_recording *model, struct nps_vec *keys)
  * first one and behind the last one it is not known what is missing: a run that can have launched it has no
  * kernel of its own here.
  */
-static int look_at_stream(struct giving *g, const struct nps_key *keys, size_t n)
+static int inspect_stream(struct giving *g, const struct nps_key *keys, size_t n)
 {
 	struct nps_sub *subs = g->model->subs.data;
 	uint64_t first = subs[keys[0].row].begin, last = subs[keys[n - 1].row].begin;
@@ -123,7 +123,7 @@ static int look_at_stream(struct giving *g, const struct nps_key *keys, size_t n
 		const struct nps_op_run *run;
 
 		if (before && (uint16_t)(sub->task - before->task) != 1)
-			err = nps_doubts__add(&g->gaps, sub->proc, before->begin, sub->end);
+			err = nps_loss_intervals__add(&g->gaps, sub->proc, before->begin, sub->end);
 		if (sub->run == NPS_NONE)
 			continue;
 		run = &NPS_AT(&g->names->runs, struct nps_op_run, sub->run);
@@ -133,7 +133,7 @@ static int look_at_stream(struct giving *g, const struct nps_key *keys, size_t n
 	return err;
 }
 
-static int look_at_streams(struct giving *g)
+static int inspect_streams(struct giving *g)
 {
 	size_t n = g->model->subs.len, next;
 	const struct nps_key *key;
@@ -141,15 +141,15 @@ static int look_at_streams(struct giving *g)
 	int err;
 
 	nps_vec__init(&keys, g->model->tmpfd, sizeof(struct nps_key));
-	err = sort_subs(g->model, &keys);
+	err = operands_sort_subs(g->model, &keys);
 	key = keys.data;
 	for (size_t i = 0; !err && i < n; i = next) {
 		for (next = i + 1; next < n && key[next].group == key[i].group; next++)
 			;
-		err = look_at_stream(g, key + i, next - i);
+		err = inspect_stream(g, key + i, next - i);
 	}
 	nps_vec__free(&keys);
-	return err ? err : nps_doubts__finish(&g->gaps);
+	return err ? err : nps_loss_intervals__finish(&g->gaps);
 }
 
 /* --- who gets what --- */
@@ -162,11 +162,12 @@ static int look_at_streams(struct giving *g)
  */
 static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 {
-	const struct nps_doubts *told = &g->names->doubts;
+	const struct nps_loss_intervals *intervals = &g->names->loss_intervals;
 
-	return nps_doubts__in(told, run->proc, run->opened, run->bound) ||
-	       nps_doubts__in(told, run->proc, run->since, run->begin) ||
-	       (g->lost && (run->strays || nps_doubts__in(&g->gaps, run->proc, run->begin, run->end)));
+	return nps_loss_intervals__overlap(intervals, run->proc, run->opened, run->bound) ||
+	       nps_loss_intervals__overlap(intervals, run->proc, run->since, run->begin) ||
+	       (g->lost &&
+		(run->strays || nps_loss_intervals__overlap(&g->gaps, run->proc, run->begin, run->end)));
 }
 
 /*
@@ -185,7 +186,7 @@ static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run
 	return is_doubtful(g, run) ? NPS_NONE : run->operands;
 }
 
-int nps_walk__give_operands(struct nps_walk *w)
+int nps_walk__assign_operands(struct nps_walk *w)
 {
 	bool shapes = w->model->tensors.lists.len;
 	struct giving g = { .model = w->model, .names = w->names, .lost = shapes && lost_launches(w->model) };
@@ -193,9 +194,9 @@ int nps_walk__give_operands(struct nps_walk *w)
 
 	if (!err && shapes)
 		err = idle_operators(&g);
-	nps_doubts__init(&g.gaps, w->model->tmpfd);
+	nps_loss_intervals__init(&g.gaps, w->model->tmpfd);
 	if (!err && g.lost)
-		err = look_at_streams(&g);
+		err = inspect_streams(&g);
 	for (size_t i = 0; i < w->model->subs.len; i++) {
 		struct nps_sub *sub = &NPS_AT(&w->model->subs, struct nps_sub, i);
 
@@ -204,7 +205,7 @@ int nps_walk__give_operands(struct nps_walk *w)
 		else if (sub->run != NPS_NONE)
 			sub->run = operands_of(&g, &NPS_AT(&w->names->runs, struct nps_op_run, sub->run));
 	}
-	nps_doubts__free(&g.gaps);
+	nps_loss_intervals__free(&g.gaps);
 	nps_map__free(&g.idle);
 	free(g.first);
 	return err;

@@ -33,7 +33,7 @@ void nps_walk__enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at
 static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 {
 	uint64_t id;
-	uint32_t name = nps_event_arg(ev, NPS_M_NAME, &id) ? nps_recording__text(w->model, id) : NPS_NONE;
+	uint32_t name = nps_event_arg(ev, NPS_M_NAME, &id) ? nps_session__text(w->model, id) : NPS_NONE;
 	struct nps_cann *row;
 
 	if (name == NPS_NONE)
@@ -112,7 +112,7 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 
 /* --- names of kernels --- */
 
-static uint32_t op_name(struct nps_walk *w, uint32_t api, uint32_t l0)
+static uint32_t op_text(struct nps_walk *w, uint32_t api, uint32_t l0)
 {
 	char text[512];
 
@@ -147,7 +147,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 		if (node->text == NPS_NONE)
 			return 0;
 		frame->type = node->text;
-		frame->name = op_name(w, w->run->api, node->text);
+		frame->name = op_text(w, w->run->api, node->text);
 		nps_walk__extend_op(w, frame->end);
 		return w->handle ? nps_map__put(&w->names->learned, key, node->text) : 0;
 	}
@@ -161,14 +161,14 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 void nps_walk__name_pending(struct nps_walk *w)
 {
 	for (size_t i = 0; i < w->pending.len; i++) {
-		const struct nps_pending *p = &NPS_AT(&w->pending, struct nps_pending, i);
+		const struct nps_pending_name *p = &NPS_AT(&w->pending, struct nps_pending_name, i);
 		uint32_t l0 = nps_map__get(&w->names->learned, nps_names__key(p->proc, p->handle));
 		struct nps_sub *sub = &NPS_AT(&w->model->subs, struct nps_sub, p->sub);
 
 		if (l0 == NPS_NONE)
 			continue;
 		sub->type = l0;
-		sub->name = op_name(w, p->api, l0);
+		sub->name = op_text(w, p->api, l0);
 		NPS_AT(&w->model->procs[p->proc].cann, struct nps_cann, p->cann).item = sub->name;
 	}
 }

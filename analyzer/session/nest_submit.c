@@ -50,7 +50,7 @@ static void span_in(const struct nps_walk *w, const struct nps_frame *f, const s
 }
 
 /* The collective that frame F stands for, made at its first submission. */
-static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *sub)
+static int sub_collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *sub)
 {
 	struct nps_comm_op *op;
 	struct nps_cann *row;
@@ -124,18 +124,18 @@ static const char *const other_names[64] = {
 	[NPS_SQE_UNLISTED] = "UNKNOWN",
 };
 
-uint32_t nps_task_type_name(struct nps_recording *model, unsigned int sqe_type)
+uint32_t nps_task_type_name(struct nps_session *model, unsigned int sqe_type)
 {
 	if (sqe_type < 64 && other_names[sqe_type])
 		return nps_strings__addz(&model->strings, other_names[sqe_type]);
 	return nps_strings__addf(&model->strings, "SQE_TYPE_%u", sqe_type);
 }
 
-static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *launch)
+static int sub_kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *launch)
 {
 	uint64_t start = launch ? launch->ev->start : sub->begin, end = launch ? launch->end : sub->end;
 	struct nps_cann *row = nps_walk__row(w, start, end, NPS_LAYER_NODE, w->node_name);
-	struct nps_pending *p;
+	struct nps_pending_name *p;
 
 	if (!row)
 		return -ENOMEM;
@@ -158,20 +158,20 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	p = nps_vec__push(&w->pending);
 	if (!p)
 		return -errno;
-	*p = (struct nps_pending){ w->handle, sub - (struct nps_sub *)w->model->subs.data, w->proc_row,
-				   sub->cann, w->api };
+	*p = (struct nps_pending_name){ w->handle, sub - (struct nps_sub *)w->model->subs.data, w->proc_row,
+					sub->cann, w->api };
 	nps_walk__extend_op(w, launch->end);
 	return 0;
 }
 
 /* Whether the copy is done when the call returns. */
-static bool blocks(unsigned int probe)
+static bool copy_blocks(unsigned int probe)
 {
 	return probe == NPS_PROBE_MEMCPY || probe == NPS_PROBE_MEMCPY_2D || probe == NPS_PROBE_RT_MEMCPY;
 }
 
 /* A copy is named as the vendor names it, and a blocking copy to the host is a synchronisation. */
-static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *call)
+static int sub_copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *call)
 {
 	struct nps_sync *sync;
 	uint64_t rows;
@@ -183,7 +183,7 @@ static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame 
 	nps_event_arg(call->ev, NPS_M_SIZE, &sub->size);
 	if (nps_event_arg(call->ev, NPS_M_ROWS, &rows) && __builtin_mul_overflow(sub->size, rows, &sub->size))
 		sub->size = 0;
-	if (!blocks(call->ev->probe) || sub->memcpy_op != 2 || call->ev->ret)
+	if (!copy_blocks(call->ev->probe) || sub->memcpy_op != 2 || call->ev->ret)
 		return 0;
 	sync = nps_vec__push(&w->model->syncs);
 	if (!sync)
@@ -294,7 +294,7 @@ static bool submits(const struct nps_probe_info *info)
 static bool can_fail_later(const struct nps_frame *call)
 {
 	return call->info->call == NPS_CALL_COLLECTIVE || call->info->flags & NPS_P_OPEN ||
-	       blocks(call->ev->probe);
+	       copy_blocks(call->ev->probe);
 }
 
 /* Whether it was refused, by the driver's return or by that of the call around it. */
@@ -310,7 +310,7 @@ static bool is_failed(struct nps_walk *w, const struct nps_event *ev)
 		return false;
 	if (!can_fail_later(&w->stack[i]))
 		return true;
-	w->model->losses.in_doubt++;
+	w->model->losses.uncertain++;
 	return false;
 }
 
@@ -396,12 +396,12 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 		return err;
 	if (coll) {
 		sub->name = nps_task_type_name(w->model, type);
-		return collective(w, coll, sub);
+		return sub_collective(w, coll, sub);
 	}
 	if (nps_is_kernel(type))
-		return kernel(w, sub, nps_walk__frame(w, NPS_CALL_LAUNCH));
+		return sub_kernel(w, sub, nps_walk__frame(w, NPS_CALL_LAUNCH));
 	if (call && (type == NPS_SQE_PCIE_DMA || type == NPS_SQE_SDMA))
-		return copy(w, sub, call);
+		return sub_copy(w, sub, call);
 	sub->kind = type == NPS_SQE_EVENT_RECORD || type == NPS_SQE_EVENT_WAIT ? NPS_TASK_EVENT
 									       : NPS_TASK_OTHER;
 	sub->name = nps_task_type_name(w->model, type);

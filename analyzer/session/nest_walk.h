@@ -20,7 +20,7 @@ struct nps_frame {
 };
 
 /* A launch whose operator is not known until all launches have been seen. */
-struct nps_pending {
+struct nps_pending_name {
 	uint64_t handle;
 	uint32_t sub, proc, cann, api;
 };
@@ -39,7 +39,7 @@ struct nps_pending_timing {
 };
 
 struct nps_walk {
-	struct nps_recording *model;
+	struct nps_session *model;
 	struct nps_names *names;
 	struct nps_history streams; /* handle -> device << 16 | stream */
 	struct nps_history event_marks; /* event handle -> struct nps_marked, nps_walk__mark_value() */
@@ -98,7 +98,7 @@ void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
 void nps_walk__name_pending(struct nps_walk *w);
 
 /* nest_operands.c: kernels that are all that their operator launched get its tensors. 0 or -ENOMEM. */
-int nps_walk__give_operands(struct nps_walk *w);
+int nps_walk__assign_operands(struct nps_walk *w);
 
 /* nest_marks.c: a call of mstx; after all threads: ranges and domains are put together. */
 void nps_walk__init_marks(struct nps_walk *w);

@@ -2,7 +2,7 @@
 #include "session/npu_files.h"
 
 #include "base/util.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 void nps_npu_samples__init(struct nps_npu_samples *npu, int tmpfd)
 {
-	*npu = (struct nps_npu_samples){ .asked = false };
+	*npu = (struct nps_npu_samples){ .requested = false };
 	nps_vec__init(&npu->clocks, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&npu->raws, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&npu->usage, tmpfd, sizeof(struct nps_npu_usage));

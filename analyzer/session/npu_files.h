@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct nps_npu_samples {
-	bool asked; /* according to session.json devices were sampled */
+	bool requested; /* according to session.json devices were sampled */
 	struct nps_vec clocks; /* struct nps_device_clock: reads of counters by the collector */
 	struct nps_vec raws; /* the same of CLOCK_MONOTONIC_RAW */
 	struct nps_vec usage; /* struct nps_npu_usage */

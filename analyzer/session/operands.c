@@ -24,9 +24,9 @@ struct tensor {
 	bool complete;
 };
 
-struct list {
+struct tensor_members {
 	uint64_t members[NPS_MAX_LIST];
-	uint32_t count, told, age; /* the second: members that arrived */
+	uint32_t count, arrived, age; /* the second: members that arrived */
 };
 
 struct signature {
@@ -39,16 +39,16 @@ static const struct signature signatures[] = {
 #undef ROW
 };
 
-static int compare(const void *api, const void *row)
+static int list_compare(const void *api, const void *row)
 {
 	return strcmp(api, ((const struct signature *)row)->api);
 }
 
-void nps_operands__init(struct nps_operands *operands, struct nps_recording *model)
+void nps_operands__init(struct nps_operands *operands, struct nps_session *model)
 {
 	*operands = (struct nps_operands){ .model = model };
 	nps_vec__init(&operands->tensors, model->tmpfd, sizeof(struct tensor));
-	nps_vec__init(&operands->lists, model->tmpfd, sizeof(struct list));
+	nps_vec__init(&operands->lists, model->tmpfd, sizeof(struct tensor_members));
 	nps_vec__init(&operands->ages, model->tmpfd, sizeof(uint32_t));
 }
 
@@ -75,15 +75,15 @@ int nps_operands__forget(struct nps_operands *operands, uint32_t proc)
 	return err;
 }
 
-static uint64_t key_of(uint32_t proc, uint64_t address)
+static uint64_t address_key(uint32_t proc, uint64_t address)
 {
 	return nps_hash2(address, proc);
 }
 
 /* The row of ADDRESS in ROWS, made if need be; NULL without memory. */
-static void *row_of(struct nps_map *map, struct nps_vec *rows, uint32_t proc, uint64_t address)
+static void *address_row(struct nps_map *map, struct nps_vec *rows, uint32_t proc, uint64_t address)
 {
-	uint64_t key = key_of(proc, address);
+	uint64_t key = address_key(proc, address);
 	uint32_t row = nps_map__get(map, key);
 
 	if (row != NPS_NONE)
@@ -95,7 +95,7 @@ static void *row_of(struct nps_map *map, struct nps_vec *rows, uint32_t proc, ui
 
 static int add_tensor(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
 {
-	struct tensor *t = row_of(&operands->tensor_of, &operands->tensors, proc, ev->handle);
+	struct tensor *t = address_row(&operands->tensor_of, &operands->tensors, proc, ev->handle);
 	const struct nps_tensor_head *head = &ev->tensor_head;
 	uint32_t dims = NPS_MIN((uint32_t)head->dims, (uint32_t)NPS_TENSOR_DIMS_MAX);
 
@@ -110,44 +110,47 @@ static int add_tensor(struct nps_operands *operands, uint32_t proc, const struct
 	return 0;
 }
 
-static int add_list(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
+static int operands_add_list(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
 {
-	struct list *list = row_of(&operands->list_of, &operands->lists, proc, ev->handle);
+	struct tensor_members *list = address_row(&operands->list_of, &operands->lists, proc, ev->handle);
 	uint32_t part = ev->tensor_head.part;
 
 	if (!list)
 		return -ENOMEM;
 	if (!part)
-		*list = (struct list){ .age = age_of(operands, proc), .count = ev->tensor_head.count };
-	if (part * 4 != list->told || list->told + 4 > NPS_MAX_LIST || ev->flags) {
+		*list = (struct tensor_members){ .age = age_of(operands, proc),
+						 .count = ev->tensor_head.count };
+	if (part * 4 != list->arrived || list->arrived + 4 > NPS_MAX_LIST || ev->flags) {
 		list->count = UINT32_MAX; /* a part is missing: the list is not known */
 		return 0;
 	}
-	memcpy(&list->members[list->told], ev->tensor.member, sizeof(ev->tensor.member));
-	list->told += 4;
+	memcpy(&list->members[list->arrived], ev->tensor.member, sizeof(ev->tensor.member));
+	list->arrived += 4;
 	return 0;
 }
 
 int nps_operands__add(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
 {
-	return ev->tensor_head.what == NPS_TENSOR_LIST ? add_list(operands, proc, ev)
+	return ev->tensor_head.what == NPS_TENSOR_LIST ? operands_add_list(operands, proc, ev)
 						       : add_tensor(operands, proc, ev);
 }
 
 static const struct tensor *tensor_at(const struct nps_operands *operands, uint32_t proc, uint64_t address)
 {
-	uint32_t row = nps_map__get(&operands->tensor_of, key_of(proc, address));
+	uint32_t row = nps_map__get(&operands->tensor_of, address_key(proc, address));
 	const struct tensor *t = row == NPS_NONE ? NULL : &NPS_AT(&operands->tensors, struct tensor, row);
 
 	return t && t->age == age_of(operands, proc) && t->complete ? t : NULL;
 }
 
-static const struct list *list_at(const struct nps_operands *operands, uint32_t proc, uint64_t address)
+static const struct tensor_members *list_at(const struct nps_operands *operands, uint32_t proc,
+					    uint64_t address)
 {
-	uint32_t row = nps_map__get(&operands->list_of, key_of(proc, address));
-	const struct list *list = row == NPS_NONE ? NULL : &NPS_AT(&operands->lists, struct list, row);
+	uint32_t row = nps_map__get(&operands->list_of, address_key(proc, address));
+	const struct tensor_members *list =
+		row == NPS_NONE ? NULL : &NPS_AT(&operands->lists, struct tensor_members, row);
 
-	return list && list->age == age_of(operands, proc) && list->count <= list->told ? list : NULL;
+	return list && list->age == age_of(operands, proc) && list->count <= list->arrived ? list : NULL;
 }
 
 struct gathering {
@@ -173,7 +176,7 @@ static bool gather_tensor(struct gathering *g, uint64_t address, char how)
 
 static bool gather_list(struct gathering *g, uint64_t address, char how)
 {
-	const struct list *list = list_at(g->operands, g->proc, address);
+	const struct tensor_members *list = list_at(g->operands, g->proc, address);
 
 	if (!list)
 		return false;
@@ -204,7 +207,7 @@ uint32_t nps_operands__list(struct nps_operands *operands, uint32_t proc, const 
 			    const uint64_t *slots, uint32_t n)
 {
 	const struct signature *s =
-		bsearch(api, signatures, NPS_ARRAY_SIZE(signatures), sizeof(*signatures), compare);
+		bsearch(api, signatures, NPS_ARRAY_SIZE(signatures), sizeof(*signatures), list_compare);
 	struct gathering *g = s && strlen(s->arguments) == n ? malloc(sizeof(*g)) : NULL;
 	uint32_t list = NPS_NONE, i;
 

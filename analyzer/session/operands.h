@@ -7,16 +7,16 @@
 #ifndef NPS_OPERANDS_H
 #define NPS_OPERANDS_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 struct nps_operands {
-	struct nps_recording *model;
+	struct nps_session *model;
 	struct nps_map tensor_of, list_of; /* (process, address) -> row */
 	struct nps_vec tensors, lists;
 	struct nps_vec ages; /* uint32_t, by process: what was made in an earlier age is forgotten */
 };
 
-void nps_operands__init(struct nps_operands *operands, struct nps_recording *model);
+void nps_operands__init(struct nps_operands *operands, struct nps_session *model);
 void nps_operands__free(struct nps_operands *operands);
 
 /* Takes in a TENSOR or LIST record of process PROC. 0 or -ENOMEM. */

@@ -19,7 +19,7 @@
 /* --- what is kept of the events --- */
 
 /* The row of KEY in LIST, made if need be; NULL without memory. */
-static void *row_of(struct nps_vec *list, struct nps_map *of, uint64_t key)
+static void *os_row(struct nps_vec *list, struct nps_map *of, uint64_t key)
 {
 	uint32_t row = nps_map__get(of, key);
 	void *fresh;
@@ -34,7 +34,7 @@ static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 {
 	const struct nps_event_syscall_sum *s = &ev->syscall_sum;
 	uint64_t key = nps_hash2(ev->tid, ev->nr | (uint64_t)ev->flags << 16);
-	struct nps_os_sum *sum = row_of(&proc->os_sums, &proc->os_sum_of, key);
+	struct nps_os_sum *sum = os_row(&proc->os_sums, &proc->os_sum_of, key);
 	uint64_t end = nps_add_sat(ev->start, ev->dur);
 
 	if (!sum)
@@ -57,9 +57,9 @@ static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 	return nps_event__keep(&proc->os_spans, ev);
 }
 
-static struct nps_os_thread *thread_of(struct nps_proc *proc, uint32_t tid)
+static struct nps_os_thread *os_thread(struct nps_proc *proc, uint32_t tid)
 {
-	struct nps_os_thread *thread = row_of(&proc->os_threads, &proc->os_thread_of, tid);
+	struct nps_os_thread *thread = os_row(&proc->os_threads, &proc->os_thread_of, tid);
 
 	if (thread)
 		thread->tid = tid;
@@ -68,7 +68,7 @@ static struct nps_os_thread *thread_of(struct nps_proc *proc, uint32_t tid)
 
 static int keep_fault(struct nps_proc *proc, const struct nps_event *ev)
 {
-	struct nps_os_thread *thread = thread_of(proc, ev->tid);
+	struct nps_os_thread *thread = os_thread(proc, ev->tid);
 
 	if (!thread)
 		return -ENOMEM;
@@ -83,7 +83,7 @@ static int keep_fault(struct nps_proc *proc, const struct nps_event *ev)
 
 static int keep_io(struct nps_proc *proc, const struct nps_event *ev)
 {
-	struct nps_os_thread *thread = thread_of(proc, ev->tid);
+	struct nps_os_thread *thread = os_thread(proc, ev->tid);
 
 	if (!thread)
 		return -ENOMEM;
@@ -172,12 +172,12 @@ static bool comes_in(const char *name)
 struct number { /* what is known of a system call number */
 	uint32_t name;
 	enum nps_os_shape shape;
-	bool told, in;
+	bool known, in;
 };
 
-struct fill {
+struct os_fill {
 	struct nps_model *m;
-	const struct nps_recording *rec;
+	const struct nps_session *rec;
 	struct nps_proc *proc;
 	struct number *numbers; /* 65536 */
 	struct nps_map lock_of; /* hash of thread, lock, kind and holder -> row of os_lock */
@@ -186,17 +186,17 @@ struct fill {
 	int err;
 };
 
-static uint64_t real(const struct fill *f, uint64_t mono)
+static uint64_t os_real(const struct os_fill *f, uint64_t mono)
 {
-	return nps_recording__real(f->rec, mono);
+	return nps_session__real(f->rec, mono);
 }
 
-static uint64_t gtid(const struct fill *f, uint32_t tid)
+static uint64_t os_gtid(const struct os_fill *f, uint32_t tid)
 {
 	return (uint64_t)f->proc->pid << 32 | tid;
 }
 
-static uint32_t text(struct fill *f, const char *s)
+static uint32_t os_text(struct os_fill *f, const char *s)
 {
 	uint32_t id = nps_strings__addz(f->m->strings, s);
 
@@ -205,40 +205,40 @@ static uint32_t text(struct fill *f, const char *s)
 	return id;
 }
 
-static const struct number *number(struct fill *f, uint16_t nr)
+static const struct number *os_number(struct os_fill *f, uint16_t nr)
 {
 	struct number *n = &f->numbers[nr];
 	const cJSON *host;
 	const char *name;
 	char unknown[32];
 
-	if (n->told)
+	if (n->known)
 		return n;
 	host = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
 	name = nr == FAULT_NR ? FAULT_NAME : nps_syscall_name(nps_json_str(host, "arch", ""), nr);
 	snprintf(unknown, sizeof(unknown), "syscall_%u", nr);
-	n->name = text(f, name ? name : unknown);
+	n->name = os_text(f, name ? name : unknown);
 	n->shape = nr == FAULT_NR ? NPS_OS_FAULT : name ? nps_os_shape_of(name) : NPS_OS_PLAIN;
 	n->in = name && comes_in(name);
-	n->told = true;
+	n->known = true;
 	return n;
 }
 
-static size_t thread_row(struct fill *f, uint32_t tid, uint64_t when)
+static size_t thread_row(struct os_fill *f, uint32_t tid, uint64_t when)
 {
 	uint32_t known = nps_map__get(&f->thread_of, tid), comm;
 	size_t row = 0;
 
 	if (known != NPS_NONE)
 		return known;
-	comm = nps_recording__comm_at(f->rec, tid, when);
-	f->err = nps_os_thread__add(f->m, gtid(f, tid), comm == NPS_NONE ? f->proc->comm : comm, &row);
+	comm = nps_session__comm_at(f->rec, tid, when);
+	f->err = nps_os_thread__add(f->m, os_gtid(f, tid), comm == NPS_NONE ? f->proc->comm : comm, &row);
 	if (!f->err)
 		f->err = nps_map__put(&f->thread_of, tid, row);
 	return f->err ? 0 : row;
 }
 
-static void sockets(struct fill *f, uint32_t tid, uint64_t when, bool in, uint64_t bytes)
+static void sockets(struct os_fill *f, uint32_t tid, uint64_t when, bool in, uint64_t bytes)
 {
 	size_t row = thread_row(f, tid, when);
 	uint64_t *sum;
@@ -251,17 +251,18 @@ static void sockets(struct fill *f, uint32_t tid, uint64_t when, bool in, uint64
 
 static bool is_thread(const void *ctx, uint32_t tid)
 {
-	const struct fill *f = ctx;
+	const struct os_fill *f = ctx;
 
 	return nps_map__get(&f->thread_of, tid) != NPS_NONE;
 }
 
-static void add_wait(struct fill *f, const struct nps_event *w, enum nps_os_lock_kind kind, uint32_t holder)
+static void os_add_wait(struct os_fill *f, const struct nps_event *w, enum nps_os_lock_kind kind,
+			uint32_t holder)
 {
 	static const char *const names[] = NPS_LOCK_NAMES;
 	struct nps_os_lock_table *t = &f->m->os_lock;
 	uint64_t key = nps_hash2(nps_hash2(w->lock.address, w->tid), (uint64_t)kind << 32 | holder);
-	uint32_t known = nps_map__get(&f->lock_of, key), name = text(f, names[kind]);
+	uint32_t known = nps_map__get(&f->lock_of, key), name = os_text(f, names[kind]);
 	size_t row = known;
 
 	if (known == NPS_NONE && !f->err)
@@ -270,7 +271,7 @@ static void add_wait(struct fill *f, const struct nps_event *w, enum nps_os_lock
 		f->err = nps_map__put(&f->lock_of, key, row);
 	if (f->err)
 		return;
-	t->gtid[row] = gtid(f, w->tid);
+	t->gtid[row] = os_gtid(f, w->tid);
 	t->kind[row] = name;
 	t->address[row] = w->lock.address;
 	t->holder[row] = holder;
@@ -278,13 +279,13 @@ static void add_wait(struct fill *f, const struct nps_event *w, enum nps_os_lock
 	t->total[row] = nps_add_sat(t->total[row], w->dur);
 	if (w->dur >= t->longest[row]) {
 		t->longest[row] = w->dur;
-		t->longest_start[row] = real(f, w->start);
+		t->longest_start[row] = os_real(f, w->start);
 		t->waker[row] = w->lock.waker;
 	}
 }
 
 /* The wait of a futex call: its record has the same start. */
-static void wait_of(struct fill *f, const struct nps_event *call, struct nps_osrt_row *row)
+static void os_call_wait(struct os_fill *f, const struct nps_event *call, struct nps_osrt_row *row)
 {
 	const struct nps_event *locks = f->proc->os_locks.data;
 	size_t n = f->proc->os_locks.len;
@@ -299,19 +300,19 @@ static void wait_of(struct fill *f, const struct nps_event *call, struct nps_osr
 		row->lock = nps_os_lock_kind_of(&locks[i], is_thread, f, &holder);
 		row->holder = holder;
 		row->waker = locks[i].lock.waker;
-		add_wait(f, &locks[i], row->lock, holder);
+		os_add_wait(f, &locks[i], row->lock, holder);
 		return;
 	}
 }
 
 /* A system call, or a major page fault. */
-static void add_call(struct fill *f, const struct nps_event *ev)
+static void os_add_call(struct os_fill *f, const struct nps_event *ev)
 {
-	const struct number *n = number(f, ev->kind == NPS_EV_FAULT ? FAULT_NR : ev->nr);
+	const struct number *n = os_number(f, ev->kind == NPS_EV_FAULT ? FAULT_NR : ev->nr);
 	struct nps_osrt_row row = { .name = n->name,
-				    .gtid = gtid(f, ev->tid),
-				    .start = real(f, ev->start),
-				    .end = real(f, ev->start + ev->dur),
+				    .gtid = os_gtid(f, ev->tid),
+				    .start = os_real(f, ev->start),
+				    .end = os_real(f, ev->start + ev->dur),
 				    .shape = n->shape,
 				    .fd_kind = ev->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE),
 				    .path = NPS_NONE,
@@ -330,23 +331,23 @@ static void add_call(struct fill *f, const struct nps_event *ev)
 	if (row.shape == NPS_OS_OPEN) {
 		const char *name = nps_strings__get(f->m->strings, n->name);
 
-		row.path = nps_recording__text(f->rec, ev->syscall.arg[!strncmp(name, "openat", 6)]);
+		row.path = nps_session__text(f->rec, ev->syscall.arg[!strncmp(name, "openat", 6)]);
 	}
 	if (n->shape == NPS_OS_FUTEX)
-		wait_of(f, ev, &row);
+		os_call_wait(f, ev, &row);
 	if (!f->err)
 		f->err = nps_osrt_table__add(&f->m->osrt, &row);
 	if (ev->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && row.result > 0 && !row.unfinished)
 		sockets(f, ev->tid, ev->start, n->in, row.result);
 }
 
-static void add_sum(struct fill *f, const struct nps_os_sum *sum)
+static void os_add_sum(struct os_fill *f, const struct nps_os_sum *sum)
 {
-	const struct number *n = number(f, sum->nr);
+	const struct number *n = os_number(f, sum->nr);
 	struct nps_osrt_sum_row row = { .name = n->name,
-					.gtid = gtid(f, sum->tid),
-					.start = real(f, sum->first),
-					.end = real(f, sum->last),
+					.gtid = os_gtid(f, sum->tid),
+					.start = os_real(f, sum->first),
+					.end = os_real(f, sum->last),
 					.count = sum->count,
 					.errors = sum->errors,
 					.total = sum->total,
@@ -363,12 +364,12 @@ static void add_sum(struct fill *f, const struct nps_os_sum *sum)
 		sockets(f, sum->tid, sum->first, n->in, sum->bytes);
 }
 
-static void add_span(struct fill *f, const struct nps_event *ev)
+static void os_add_span(struct os_fill *f, const struct nps_event *ev)
 {
-	struct nps_osrt_span_row row = { .name = number(f, ev->nr)->name,
-					 .gtid = gtid(f, ev->tid),
-					 .start = real(f, ev->start),
-					 .end = real(f, ev->start + ev->dur),
+	struct nps_osrt_span_row row = { .name = os_number(f, ev->nr)->name,
+					 .gtid = os_gtid(f, ev->tid),
+					 .start = os_real(f, ev->start),
+					 .end = os_real(f, ev->start + ev->dur),
 					 .total = ev->syscall_sum.total,
 					 .longest = ev->syscall_sum.longest };
 
@@ -376,7 +377,7 @@ static void add_span(struct fill *f, const struct nps_event *ev)
 		f->err = nps_osrt_span_table__add(&f->m->osrt_span, &row);
 }
 
-static void add_thread(struct fill *f, const struct nps_os_thread *thread)
+static void os_add_thread(struct os_fill *f, const struct nps_os_thread *thread)
 {
 	struct nps_os_thread_table *t = &f->m->os_thread;
 	size_t row = thread_row(f, thread->tid, f->rec->begin);
@@ -394,9 +395,9 @@ static void add_thread(struct fill *f, const struct nps_os_thread *thread)
 	t->write_ns[row] = thread->ns[DISK_WRITE];
 }
 
-int nps_os_calls__fill(struct nps_model *model, const struct nps_recording *rec, struct nps_proc *proc)
+int nps_os_calls__fill(struct nps_model *model, const struct nps_session *rec, struct nps_proc *proc)
 {
-	struct fill f = { .m = model, .rec = rec, .proc = proc };
+	struct os_fill f = { .m = model, .rec = rec, .proc = proc };
 
 	f.numbers = calloc(UINT16_MAX + 1, sizeof(*f.numbers));
 	if (!f.numbers)
@@ -406,15 +407,15 @@ int nps_os_calls__fill(struct nps_model *model, const struct nps_recording *rec,
 		thread_row(&f, NPS_AT(&proc->runs, struct nps_event, i).tid,
 			   NPS_AT(&proc->runs, struct nps_event, i).start);
 	for (size_t i = 0; !f.err && i < proc->os_threads.len; i++)
-		add_thread(&f, &NPS_AT(&proc->os_threads, struct nps_os_thread, i));
+		os_add_thread(&f, &NPS_AT(&proc->os_threads, struct nps_os_thread, i));
 	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
 		thread_row(&f, NPS_AT(&proc->os_calls, struct nps_event, i).tid, rec->begin);
 	for (size_t i = 0; !f.err && i < proc->os_sums.len; i++)
-		add_sum(&f, &NPS_AT(&proc->os_sums, struct nps_os_sum, i));
+		os_add_sum(&f, &NPS_AT(&proc->os_sums, struct nps_os_sum, i));
 	for (size_t i = 0; !f.err && i < proc->os_spans.len; i++)
-		add_span(&f, &NPS_AT(&proc->os_spans, struct nps_event, i));
+		os_add_span(&f, &NPS_AT(&proc->os_spans, struct nps_event, i));
 	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
-		add_call(&f, &NPS_AT(&proc->os_calls, struct nps_event, i));
+		os_add_call(&f, &NPS_AT(&proc->os_calls, struct nps_event, i));
 	nps_map__free(&f.lock_of);
 	nps_map__free(&f.thread_of);
 	free(f.numbers);

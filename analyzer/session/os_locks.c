@@ -10,7 +10,7 @@
 #define CONTENDED 2 /* glibc's lock word when somebody waits */
 #define OP_PRIVATE (FUTEX_PRIVATE_FLAG >> 7)
 
-static bool is_wait(unsigned int op)
+static bool op_is_wait(unsigned int op)
 {
 	return op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET;
 }
@@ -35,7 +35,7 @@ enum nps_os_lock_kind nps_os_lock_kind_of(const struct nps_event *wait,
 		*holder = owner && known(ctx, owner) ? owner : 0;
 		return NPS_LOCK_MUTEX_PI;
 	}
-	if (!is_wait(wait->operation))
+	if (!op_is_wait(wait->operation))
 		return NPS_LOCK_UNKNOWN;
 	if (w->value & FUTEX_WAITERS && w->word == w->value && owner != wait->tid && known(ctx, owner)) {
 		*holder = owner;

@@ -25,13 +25,13 @@ struct executor {
 
 #define NO_EXECUTOR ((struct executor){ NO_PLAN, NPS_NONE, 0, false, false })
 
-struct thread {
+struct plan_thread {
 	bool seen;
 	uint16_t records; /* number of the next TENSOR record */
 	uint32_t proc;
-	uint64_t told_last; /* when the last TENSOR record was written */
+	uint64_t last_record; /* when the last TENSOR record was written */
 	/* arguments of the first phase that was entered last */
-	uint32_t api, n, told;
+	uint32_t api, n, arrived;
 	uint64_t slots[NPS_MAX_OPERANDS];
 	/* first phases whose executor is not known yet; the latest one */
 	uint32_t unbound;
@@ -49,7 +49,7 @@ void nps_plans__init(struct nps_plans *plans, struct nps_names *names)
 	*plans = (struct nps_plans){ .names = names };
 	nps_operands__init(&plans->operands, names->model);
 	nps_vec__init(&plans->executors, tmpfd, sizeof(struct executor));
-	nps_vec__init(&plans->threads, tmpfd, sizeof(struct thread));
+	nps_vec__init(&plans->threads, tmpfd, sizeof(struct plan_thread));
 	nps_vec__init(&plans->cached, tmpfd, sizeof(struct plan));
 }
 
@@ -65,7 +65,7 @@ void nps_plans__free(struct nps_plans *plans)
 }
 
 /* The row KEY has in VEC, made if need be, in *ROW. 0 or -ENOMEM. */
-static int row_of(struct nps_map *map, struct nps_vec *vec, uint64_t key, uint32_t *row, bool *made)
+static int plan_row(struct nps_map *map, struct nps_vec *vec, uint64_t key, uint32_t *row, bool *made)
 {
 	*row = nps_map__get(map, key);
 	*made = *row == NPS_NONE;
@@ -83,7 +83,7 @@ static struct executor *executor_of(struct nps_plans *plans, uint32_t proc, uint
 	uint32_t row;
 	bool made;
 
-	if (row_of(&plans->executor_of, &plans->executors, nps_names__key(proc, address), &row, &made))
+	if (plan_row(&plans->executor_of, &plans->executors, nps_names__key(proc, address), &row, &made))
 		return NULL;
 	ex = &NPS_AT(&plans->executors, struct executor, row);
 	if (made)
@@ -91,16 +91,16 @@ static struct executor *executor_of(struct nps_plans *plans, uint32_t proc, uint
 	return ex;
 }
 
-static struct thread *thread_of(struct nps_plans *plans, const struct nps_event *ev)
+static struct plan_thread *plan_thread(struct nps_plans *plans, const struct nps_event *ev)
 {
 	uint64_t key = (uint64_t)ev->pid << 32 | ev->tid;
-	struct thread *t;
+	struct plan_thread *t;
 	uint32_t row;
 	bool made;
 
-	if (row_of(&plans->thread_of, &plans->threads, key, &row, &made))
+	if (plan_row(&plans->thread_of, &plans->threads, key, &row, &made))
 		return NULL;
-	t = &NPS_AT(&plans->threads, struct thread, row);
+	t = &NPS_AT(&plans->threads, struct plan_thread, row);
 	if (made) {
 		t->api = t->cached = NPS_NONE;
 		t->plan = NO_PLAN;
@@ -108,11 +108,11 @@ static struct thread *thread_of(struct nps_plans *plans, const struct nps_event 
 	return t;
 }
 
-static uint32_t name_of(const struct nps_plans *plans, const struct nps_event *ev)
+static uint32_t plan_name(const struct nps_plans *plans, const struct nps_event *ev)
 {
 	uint64_t id;
 
-	return nps_event_arg(ev, NPS_M_NAME, &id) ? nps_recording__text(plans->names->model, id) : NPS_NONE;
+	return nps_event_arg(ev, NPS_M_NAME, &id) ? nps_session__text(plans->names->model, id) : NPS_NONE;
 }
 
 /* What a later hit in the cache will find. */
@@ -123,7 +123,7 @@ static void fill_cache(struct nps_plans *plans, const struct executor *ex)
 }
 
 /* The executor of the thread's latest first phase is known: whatever it was before, it is this now. */
-static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex, uint64_t at)
+static void bind(struct nps_plans *plans, struct plan_thread *t, struct executor *ex, uint64_t at)
 {
 	t->plan.bound = at;
 	*ex = (struct executor){ t->plan, t->cached, at, false, false };
@@ -136,7 +136,8 @@ static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex,
 /* --- first phases ------------------------------------------------------------------------------------ */
 
 /* The thread is in the first phase of API, whose arguments may have been recorded. */
-static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, uint32_t api, uint64_t at)
+static void open_plan(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, uint32_t api,
+		      uint64_t at)
 {
 	const char *name = api == NPS_NONE ? NULL : nps_strings__get(&plans->names->model->strings, api);
 	uint32_t outer = t->plan.api;
@@ -146,12 +147,12 @@ static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, 
 	t->plan.outer = outer;
 	t->plan.opened = at;
 	t->unbound++;
-	if (name && t->api == api && t->told >= t->n)
+	if (name && t->api == api && t->arrived >= t->n)
 		t->plan.operands = nps_operands__list(&plans->operands, proc, name, t->slots, t->n);
 	t->api = NPS_NONE;
 }
 
-static int on_l0(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+static int on_l0(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, const struct nps_event *ev)
 {
 	struct nps_vec *l0s = &plans->names->l0s;
 	struct executor *ex;
@@ -168,7 +169,7 @@ static int on_l0(struct nps_plans *plans, uint32_t proc, struct thread *t, const
 		bind(plans, t, ex, ev->start);
 	else if (ex->ran) /* the address is used again */
 		*ex = NO_EXECUTOR;
-	*l0 = (struct nps_l0){ name_of(plans, ev), NPS_NONE };
+	*l0 = (struct nps_l0){ plan_name(plans, ev), NPS_NONE };
 	if (ex->plan.last == NPS_NONE)
 		ex->plan.first = l0s->len - 1;
 	else
@@ -180,34 +181,37 @@ static int on_l0(struct nps_plans *plans, uint32_t proc, struct thread *t, const
 }
 
 /* Arguments that no mark of a first phase followed: CANN has no function that all of them call. */
-static void open_unmarked(struct nps_plans *plans, uint32_t proc, struct thread *t, uint64_t at)
+static void open_unmarked(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, uint64_t at)
 {
 	if (t->api != NPS_NONE)
 		open_plan(plans, proc, t, t->api, at);
 }
 
-static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+static void on_operands(struct nps_plans *plans, uint32_t proc, struct plan_thread *t,
+			const struct nps_event *ev)
 {
 	uint32_t part = ev->tensor_head.part, n = ev->tensor_head.count;
 
 	if (!part) {
 		open_unmarked(plans, proc, t, ev->start);
-		t->api = nps_recording__text(plans->names->model, ev->handle);
+		t->api = nps_session__text(plans->names->model, ev->handle);
 		t->n = n;
-		t->told = 0;
+		t->arrived = 0;
 	}
-	if (n > NPS_MAX_OPERANDS || part * 4 != t->told || t->told + 4 > NPS_MAX_OPERANDS || ev->flags) {
+	if (n > NPS_MAX_OPERANDS || part * 4 != t->arrived || t->arrived + 4 > NPS_MAX_OPERANDS ||
+	    ev->flags) {
 		t->n = UINT32_MAX; /* incomplete, but the first phase was entered */
 		return;
 	}
-	memcpy(&t->slots[t->told], ev->tensor.member, sizeof(ev->tensor.member));
-	t->told += 4;
+	memcpy(&t->slots[t->arrived], ev->tensor.member, sizeof(ev->tensor.member));
+	t->arrived += 4;
 }
 
 /* Records of the thread were lost: those before the gap need not be of the call that it is in now. */
-static int on_gap(struct nps_plans *plans, uint32_t proc, struct thread *t, uint64_t now)
+static int on_gap(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, uint64_t now)
 {
-	int err = nps_doubts__add(&plans->names->doubts, proc, t->seen ? t->told_last : 0, now);
+	int err = nps_loss_intervals__add(&plans->names->loss_intervals, proc, t->seen ? t->last_record : 0,
+					  now);
 
 	t->api = t->cached = NPS_NONE;
 	return err ? err : nps_operands__forget(&plans->operands, proc);
@@ -217,7 +221,8 @@ static int on_gap(struct nps_plans *plans, uint32_t proc, struct thread *t, uint
  * Follows the running numbers. Number 0 may be that of another thread with the same id: where records were
  * lost this cannot be decided, and the number of lost records is not known.
  */
-static int count_record(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+static int count_record(struct nps_plans *plans, uint32_t proc, struct plan_thread *t,
+			const struct nps_event *ev)
 {
 	const struct nps_losses *losses = &plans->names->model->losses;
 	uint16_t gap = ev->sequence - t->records;
@@ -230,11 +235,12 @@ static int count_record(struct nps_plans *plans, uint32_t proc, struct thread *t
 	t->seen = true;
 	t->records = ev->sequence + 1;
 	t->proc = proc;
-	t->told_last = ev->start;
+	t->last_record = ev->start;
 	return err;
 }
 
-static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+static int on_tensor(struct nps_plans *plans, uint32_t proc, struct plan_thread *t,
+		     const struct nps_event *ev)
 {
 	int err = count_record(plans, proc, t, ev);
 	struct executor *ex;
@@ -263,7 +269,7 @@ static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, c
 
 /* --- the cache of executors -------------------------------------------------------------------------- */
 
-static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+static int on_cache(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, const struct nps_event *ev)
 {
 	uint64_t address, key = 0;
 	uint32_t row = NPS_NONE;
@@ -274,7 +280,7 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, co
 	if (!nps_event_arg(ev, NPS_M_EXECUTOR, &address))
 		return 0;
 	if (nps_event_arg(ev, NPS_M_ARG, &key))
-		err = row_of(&plans->cached_of, &plans->cached, nps_names__key(proc, key), &row, &made);
+		err = plan_row(&plans->cached_of, &plans->cached, nps_names__key(proc, key), &row, &made);
 	if (err)
 		return err;
 	if (row != NPS_NONE && made)
@@ -294,7 +300,8 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, co
 	return 0;
 }
 
-static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+static int on_executor(struct nps_plans *plans, uint32_t proc, struct plan_thread *t,
+		       const struct nps_event *ev)
 {
 	struct executor *ex;
 	uint64_t address;
@@ -318,7 +325,7 @@ static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t,
 /* --- runs -------------------------------------------------------------------------------------------- */
 
 /* Is this the executor of the thread's only first phase without a known executor? */
-static void bind_by_order(struct nps_plans *plans, struct thread *t, struct executor *ex, uint32_t api,
+static void bind_by_order(struct nps_plans *plans, struct plan_thread *t, struct executor *ex, uint32_t api,
 			  uint64_t at)
 {
 	if (!t->unbound || api == NPS_NONE)
@@ -349,10 +356,10 @@ static bool may_be_another(const struct nps_plans *plans, uint32_t api)
  * A run of an operator: its launches follow on the same thread. The second phase begins it, and so does the
  * executor's run function, which is probed at level 2 only: then it is reported twice.
  */
-static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, struct nps_event *ev)
+static int on_run(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, struct nps_event *ev)
 {
 	struct nps_vec *runs = &plans->names->runs;
-	uint32_t api = name_of(plans, ev);
+	uint32_t api = plan_name(plans, ev);
 	struct nps_op_run *run;
 	bool unbound; /* a first phase was seen that may be the one of this executor */
 	struct executor *ex;
@@ -401,7 +408,7 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
  * Lost records outside of gaps were the last ones of some thread, it is not known which. A thread none of
  * whose records came is not known here. The last records of a capture that was cut short were not counted.
  */
-static int doubt_ends(struct nps_plans *plans)
+static int close_loss_interval(struct nps_plans *plans)
 {
 	const struct nps_losses *losses = &plans->names->model->losses;
 	bool lost = losses->ring[NPS_EV_TENSOR] > plans->missed;
@@ -409,24 +416,25 @@ static int doubt_ends(struct nps_plans *plans)
 	int err = 0;
 
 	for (size_t i = 0; i < plans->threads.len; i++)
-		last = NPS_MAX(last, NPS_AT(&plans->threads, struct thread, i).told_last);
+		last = NPS_MAX(last, NPS_AT(&plans->threads, struct plan_thread, i).last_record);
 	for (size_t i = 0; (lost || losses->cut) && !err && i < plans->threads.len; i++) {
-		const struct thread *t = &NPS_AT(&plans->threads, struct thread, i);
-		uint64_t from = t->told_last;
+		const struct plan_thread *t = &NPS_AT(&plans->threads, struct plan_thread, i);
+		uint64_t from = t->last_record;
 
 		if (!lost && last - from > UNCOUNTED_NS)
 			from = last - UNCOUNTED_NS;
 		if (t->seen)
-			err = nps_doubts__add(&plans->names->doubts, t->proc, from, UINT64_MAX);
+			err = nps_loss_intervals__add(&plans->names->loss_intervals, t->proc, from,
+						      UINT64_MAX);
 	}
 	return err;
 }
 
 int nps_plans__finish(struct nps_plans *plans)
 {
-	int err = doubt_ends(plans);
+	int err = close_loss_interval(plans);
 
-	return err ? err : nps_doubts__finish(&plans->names->doubts);
+	return err ? err : nps_loss_intervals__finish(&plans->names->loss_intervals);
 }
 
 bool nps_plans__wants(const struct nps_event *ev)
@@ -451,7 +459,7 @@ bool nps_plans__wants(const struct nps_event *ev)
 
 int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *ev)
 {
-	struct thread *t = thread_of(plans, ev);
+	struct plan_thread *t = plan_thread(plans, ev);
 
 	if (!t)
 		return -ENOMEM;
@@ -459,7 +467,7 @@ int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *e
 		return on_tensor(plans, proc, t, ev);
 	switch (ev->probe) {
 	case NPS_PROBE_NN_PHASE1:
-		open_plan(plans, proc, t, name_of(plans, ev), ev->start);
+		open_plan(plans, proc, t, plan_name(plans, ev), ev->start);
 		return 0;
 	case NPS_PROBE_NN_L0:
 		return on_l0(plans, proc, t, ev);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-struct view {
+struct loss_view {
 	const struct nps_model *model;
-	const struct nps_recording *rec;
+	const struct nps_session *rec;
 	const struct nps_proc *proc;
 	uint32_t proc_row;
 };
@@ -40,7 +40,7 @@ static void add_env(cJSON *meta, const struct nps_proc *proc)
 		cJSON_AddStringToObject(env, names[i], nps_json_str(have, names[i], ""));
 }
 
-static void add_losses(cJSON *own, const struct view *r)
+static void info_add_losses(cJSON *own, const struct loss_view *r)
 {
 #define NAME(id, name, words) [id] = (name),
 	static const char *const kinds[] = { NPS_EVENT_KINDS(NAME)[NPS_STR_TEXT] = "strings" };
@@ -53,8 +53,8 @@ static void add_losses(cJSON *own, const struct view *r)
 			add_u64(drops, kinds[i], lost->ring[i]);
 	add_u64(drops, "agent_bytes", lost->agent_bytes);
 	add_u64(drops, "truncated_submissions", lost->sqe);
-	if (lost->in_doubt)
-		add_u64(drops, "submissions_in_doubt", lost->in_doubt);
+	if (lost->uncertain)
+		add_u64(drops, "submissions_in_doubt", lost->uncertain);
 	add_u64(drops, "device_records", lost->device_records);
 	add_u64(drops, "host_samples", lost->host);
 	add_u64(drops, "device_samples", lost->device_samples);
@@ -62,7 +62,7 @@ static void add_losses(cJSON *own, const struct view *r)
 }
 
 /* What the capture cost the job, and when it stopped recording which parts because of their cost. */
-static void add_cost(cJSON *own, const struct view *r)
+static void add_cost(cJSON *own, const struct loss_view *r)
 {
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(r->rec->json, "cost"), *from;
 	const cJSON *percent = cJSON_GetObjectItemCaseSensitive(cost, "overhead_percent");
@@ -87,7 +87,7 @@ static void add_cost(cJSON *own, const struct view *r)
 	}
 }
 
-static void add_clocks(cJSON *own, const struct view *r)
+static void add_clocks(cJSON *own, const struct loss_view *r)
 {
 	cJSON *list = cJSON_AddArrayToObject(own, "device_clocks");
 
@@ -117,7 +117,7 @@ static void add_clocks(cJSON *own, const struct view *r)
 	}
 }
 
-static cJSON *metadata(const struct view *r)
+static cJSON *metadata(const struct loss_view *r)
 {
 	cJSON *meta = cJSON_CreateObject(), *own;
 	const char *why = nps_json_str(r->proc->json, "task_source_reason", NULL);
@@ -147,13 +147,13 @@ static cJSON *metadata(const struct view *r)
 			"operators (acl rows named aclnn*) are seen when they begin: their end, and so every "
 			"duration of theirs, is a lower bound");
 	add_clocks(own, r);
-	add_losses(own, r);
+	info_add_losses(own, r);
 	add_cost(own, r);
 	return meta;
 }
 
 /* The counters of AI cores that the devices were really set to, in the words of the vendor's profiler. */
-static const char *aic_metrics(const struct view *r)
+static const char *aic_metrics(const struct loss_view *r)
 {
 	static const char *const names[][2] = {
 		{ "PipeUtilization", "ACL_AICORE_PIPE_UTILIZATION" },
@@ -186,7 +186,7 @@ static void add_flag(cJSON *object, const char *name, const cJSON *request, cons
 	cJSON_AddBoolToObject(object, name, cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, key)));
 }
 
-static cJSON *experimental(const struct view *r)
+static cJSON *experimental(const struct loss_view *r)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
 	const cJSON *host_sys = cJSON_GetObjectItemCaseSensitive(request, "host_sys");
@@ -194,7 +194,7 @@ static cJSON *experimental(const struct view *r)
 	static const char *const levels[] = { "Level_none", "Level0", "Level1", "Level2" };
 	cJSON *exp = cJSON_CreateObject();
 
-	cJSON_AddStringToObject(exp, "_profiler_level", levels[nps_recording__level(r->rec) + 1]);
+	cJSON_AddStringToObject(exp, "_profiler_level", levels[nps_session__level(r->rec) + 1]);
 	cJSON_AddStringToObject(exp, "_aic_metrics", aic_metrics(r));
 	add_flag(exp, "_l2_cache", request, "l2_cache");
 	add_flag(exp, "_msprof_tx", request, "mstx");
@@ -212,24 +212,24 @@ static cJSON *experimental(const struct view *r)
 }
 
 /* The requested activities; both if the session does not list them. */
-static void add_activities(cJSON *common, const struct view *r)
+static void add_activities(cJSON *common, const struct loss_view *r)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
-	const char *asked = nps_json_str(request, "activities", "cpu,npu");
+	const char *requested = nps_json_str(request, "activities", "cpu,npu");
 	cJSON *list = cJSON_AddArrayToObject(common, "activities");
 
-	while (*asked) {
-		size_t len = strcspn(asked, ",");
+	while (*requested) {
+		size_t len = strcspn(requested, ",");
 
-		if (len == 3 && !strncmp(asked, "cpu", len))
+		if (len == 3 && !strncmp(requested, "cpu", len))
 			cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.CPU"));
-		else if (len == 3 && !strncmp(asked, "npu", len))
+		else if (len == 3 && !strncmp(requested, "npu", len))
 			cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.NPU"));
-		asked += len + (asked[len] == ',');
+		requested += len + (requested[len] == ',');
 	}
 }
 
-static cJSON *info(const struct view *r)
+static cJSON *info(const struct loss_view *r)
 {
 	/* Options that npuscope does not have are written as the profiler writes them when they are off. */
 	static const char *const unused[] = { "with_stack", "with_flops", "with_modules" };
@@ -261,10 +261,9 @@ static cJSON *info(const struct view *r)
 	return root;
 }
 
-int nps_import__process_info(struct nps_model *model, const struct nps_recording *recording,
-			     uint32_t proc_row)
+int nps_import__process_info(struct nps_model *model, const struct nps_session *session, uint32_t proc_row)
 {
-	const struct view view = { model, recording, &recording->procs[proc_row], proc_row };
+	const struct loss_view view = { model, session, &session->procs[proc_row], proc_row };
 
 	model->info = info(&view);
 	model->metadata = metadata(&view);

@@ -167,7 +167,7 @@ static void quote_long_integers(char *dst, const char *src)
 }
 
 /* TEXT of LEN bytes as a document; NULL with errno. What is not UTF-8 would come out in every result. */
-static struct cJSON *parse(const char *text, size_t len)
+static struct cJSON *json_parse(const char *text, size_t len)
 {
 	char *clean = malloc(len * 3 + 1), *quoted = NULL;
 	struct cJSON *json = NULL;
@@ -210,7 +210,7 @@ struct cJSON *nps_session__json(int dirfd, const char *name)
 		err = n < 0 ? -n : 0;
 	}
 	if (!err) {
-		json = parse(text, n);
+		json = json_parse(text, n);
 		err = json ? 0 : errno;
 	}
 	free(text);

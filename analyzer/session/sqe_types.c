@@ -2,7 +2,7 @@
 #include "session/sqe_types.h"
 
 #include "cann/control.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 #define HWTS_SDMA 9
 

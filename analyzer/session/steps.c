@@ -33,7 +33,7 @@ static int add_mark(struct nps_proc *proc, const struct nps_event *ev, unsigned 
 	return 0;
 }
 
-static int sorted_marks(const struct nps_recording *model, struct nps_vec *keys)
+static int sorted_marks(const struct nps_session *model, struct nps_vec *keys)
 {
 	size_t n;
 	int err;
@@ -69,7 +69,7 @@ static void drop_gaps(struct nps_proc *proc)
 	proc->steps.len = kept;
 }
 
-int nps_steps__build(struct nps_recording *model)
+int nps_steps__build(struct nps_session *model)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
 	unsigned int arg = nps_step_marker_arg(nps_json_str(request, "step_marker", NULL));

@@ -20,14 +20,14 @@ static int by_stream_and_cover(const void *a, const void *b)
 	return order ? order : x->cover < y->cover ? -1 : x->cover > y->cover;
 }
 
-void nps_syncs__sort(struct nps_recording *model)
+void nps_syncs__sort(struct nps_session *model)
 {
 	if (model->syncs.len)
 		qsort(model->syncs.data, model->syncs.len, sizeof(struct nps_sync), by_stream_and_cover);
 }
 
 /* The first that is not before KEY's stream, or with AFTER the first that is behind it. */
-static const struct nps_sync *edge(const struct nps_recording *model, const struct nps_sync *key, bool after)
+static const struct nps_sync *edge(const struct nps_session *model, const struct nps_sync *key, bool after)
 {
 	const struct nps_sync *syncs = model->syncs.data;
 	size_t low = 0, high = model->syncs.len;
@@ -43,7 +43,7 @@ static const struct nps_sync *edge(const struct nps_recording *model, const stru
 	return syncs + low;
 }
 
-struct nps_sync_walk nps_syncs__of(const struct nps_recording *model, uint32_t proc, uint16_t device,
+struct nps_sync_walk nps_syncs__of(const struct nps_session *model, uint32_t proc, uint16_t device,
 				   uint16_t stream)
 {
 	const struct nps_sync own = { .proc = proc, .device = device, .stream = stream },

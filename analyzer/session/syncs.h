@@ -3,10 +3,10 @@
 #ifndef NPS_SYNCS_H
 #define NPS_SYNCS_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /* Orders MODEL's syncs by process, device, stream and what they cover; has to come before the walks. */
-void nps_syncs__sort(struct nps_recording *model);
+void nps_syncs__sort(struct nps_session *model);
 
 /* Those of one stream and those of its whole device, ascending by what they cover. */
 struct nps_sync_walk {
@@ -14,7 +14,7 @@ struct nps_sync_walk {
 };
 
 /* A walk over the syncs of STREAM (UINT16_MAX: only of the whole device) of DEVICE of process row PROC. */
-struct nps_sync_walk nps_syncs__of(const struct nps_recording *model, uint32_t proc, uint16_t device,
+struct nps_sync_walk nps_syncs__of(const struct nps_session *model, uint32_t proc, uint16_t device,
 				   uint16_t stream);
 
 /* The next one; NULL: that was the last. */

@@ -3,7 +3,7 @@
 #ifndef NPS_TASK_TYPES_H
 #define NPS_TASK_TYPES_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /* `Task Type` of the trace and the accelerator core; the host's word for it (outputs 2.4, 4.5). */
 const char *nps_task_type(const struct nps_task *task);

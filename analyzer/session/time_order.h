@@ -3,7 +3,7 @@
 #ifndef NPS_TIME_ORDER_H
 #define NPS_TIME_ORDER_H
 
-#include "session/recording.h"
+#include "session/session_model.h"
 
 /*
  * Sorts PROC's os_calls, os_spans, os_locks, runs, irqs, drivers and marks by start; those of the same start

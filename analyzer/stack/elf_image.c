@@ -30,7 +30,7 @@
 #define MAX_COMPARED 2048 /* bytes of a name */
 #define MAX_BARE 4096 /* bytes that a function without a size can have */
 
-struct symbol {
+struct image_symbol {
 	uint64_t vaddr, size;
 	const char *name;
 	uint8_t rank; /* of several at one address the highest is shown */
@@ -43,7 +43,7 @@ struct nps_elf_image {
 	struct nps_elf_image *debug; /* whose texts our symbols are */
 	GElf_Phdr segments[MAX_SEGMENTS];
 	size_t nsegments;
-	struct symbol *symbols; /* by address, read at the first lookup */
+	struct image_symbol *symbols; /* by address, read at the first lookup */
 	size_t nsymbols, room;
 	struct nps_elf_limits *limits;
 	bool read, symtab, cfi_tried, slow, refused;
@@ -52,7 +52,7 @@ struct nps_elf_image {
 };
 
 /* Takes BYTES from the budget of all files. False: there are not so many left. */
-static bool take(struct nps_elf_limits *limits, uint64_t bytes)
+static bool limits_reserve(struct nps_elf_limits *limits, uint64_t bytes)
 {
 	if (bytes > limits->bytes) {
 		limits->exceeded = true;
@@ -79,10 +79,10 @@ static bool is_plausible(int fd, struct nps_elf_limits *limits)
 			return false;
 		sections = first.sh_size;
 	}
-	return sections <= MAX_SECTIONS && take(limits, sections * SECTION_BYTES);
+	return sections <= MAX_SECTIONS && limits_reserve(limits, sections * SECTION_BYTES);
 }
 
-static int begin(struct nps_elf_image *image)
+static int image_begin(struct nps_elf_image *image)
 {
 	size_t n = 0;
 
@@ -133,7 +133,7 @@ int nps_elf_image__open(int fd, struct nps_elf_limits *limits, struct nps_elf_im
 	image->limits = limits;
 	begin_reading();
 	image->elf = is_plausible(fd, limits) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-	err = begin(image);
+	err = image_begin(image);
 	end_reading(image);
 	if (err)
 		nps_elf_image__close(image);
@@ -157,7 +157,7 @@ int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_limits *
 	if (image->memory) {
 		memcpy(image->memory, bytes, len);
 		image->elf = elf_memory(image->memory, len);
-		err = begin(image);
+		err = image_begin(image);
 	}
 	if (err)
 		nps_elf_image__close(image);
@@ -181,7 +181,7 @@ void nps_elf_image__close(struct nps_elf_image *image)
 	free(image);
 }
 
-static size_t note_id(Elf_Data *data, uint8_t id[20])
+static size_t note_build_id(Elf_Data *data, uint8_t id[20])
 {
 	size_t at = 0, name, desc, next;
 	GElf_Nhdr note;
@@ -207,9 +207,10 @@ size_t nps_elf_image__build_id(struct nps_elf_image *image, uint8_t id[20])
 		GElf_Phdr ph;
 
 		if (gelf_getphdr(image->elf, (int)i, &ph) && ph.p_type == PT_NOTE && ph.p_filesz <= MAX_NOTE)
-			found = note_id(elf_getdata_rawchunk(image->elf, (int64_t)ph.p_offset, ph.p_filesz,
-							     ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
-					id);
+			found = note_build_id(
+				elf_getdata_rawchunk(image->elf, (int64_t)ph.p_offset, ph.p_filesz,
+						     ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
+				id);
 	}
 	end_reading(image);
 	return found;
@@ -230,13 +231,13 @@ bool nps_elf_image__vaddr(const struct nps_elf_image *image, uint64_t offset, ui
 
 /* --- names ---------------------------------------------------------------------------------------- */
 
-static int add_symbol(struct nps_elf_image *image, const struct symbol *symbol)
+static int add_symbol(struct nps_elf_image *image, const struct image_symbol *symbol)
 {
 	if (image->nsymbols == MAX_SYMBOLS)
 		return -E2BIG;
 	if (image->nsymbols == image->room) {
 		size_t room = image->room ? 2 * image->room : 256;
-		struct symbol *bigger = realloc(image->symbols, room * sizeof(*bigger));
+		struct image_symbol *bigger = realloc(image->symbols, room * sizeof(*bigger));
 
 		if (!bigger)
 			return -ENOMEM;
@@ -260,7 +261,7 @@ struct texts {
 	size_t len;
 };
 
-/* As bytes of the file: see read_table(). */
+/* As bytes of the file: see image_read_symbols(). */
 static void read_texts(struct nps_elf_limits *limits, Elf *elf, const GElf_Shdr *sh, struct texts *texts)
 {
 	Elf_Scn *scn = elf_getscn(elf, sh->sh_link);
@@ -270,7 +271,7 @@ static void read_texts(struct nps_elf_limits *limits, Elf *elf, const GElf_Shdr 
 
 	*texts = (struct texts){ 0 };
 	if (!scn || !gelf_getshdr(scn, &names) || names.sh_type != SHT_STRTAB || names.sh_size > MAX_TABLE ||
-	    !take(limits, names.sh_size))
+	    !limits_reserve(limits, names.sh_size))
 		return;
 	data = elf_getdata_rawchunk(elf, (int64_t)names.sh_offset, names.sh_size, ELF_T_BYTE);
 	last = data && data->d_buf ? memrchr(data->d_buf, 0, data->d_size) : NULL;
@@ -280,7 +281,7 @@ static void read_texts(struct nps_elf_limits *limits, Elf *elf, const GElf_Shdr 
 	texts->len = (size_t)(last + 1 - texts->v);
 }
 
-static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh)
+static int image_read_symbols(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh)
 {
 	bool symtab = sh->sh_type == SHT_SYMTAB;
 	/* elf_getdata() leaks what it converts where sections of a damaged file overlap */
@@ -292,7 +293,7 @@ static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh
 	read_texts(image->limits, elf, sh, &texts);
 	image->symtab |= symtab && n > 1;
 	for (size_t i = 0; i < n && !err; i++) {
-		struct symbol s;
+		struct image_symbol s;
 		GElf_Sym sym;
 
 		if (!gelf_getsym(data, (int)i, &sym) || sym.st_shndx == SHN_UNDEF || !sym.st_value)
@@ -325,10 +326,10 @@ static int read_tables(struct nps_elf_image *image, Elf *elf)
 		    sh.sh_entsize != sizeof(Elf64_Sym))
 			continue;
 		if (sh.sh_size > MAX_TABLE ||
-		    !take(image->limits, sh.sh_size / sizeof(Elf64_Sym) * SYMBOL_BYTES))
+		    !limits_reserve(image->limits, sh.sh_size / sizeof(Elf64_Sym) * SYMBOL_BYTES))
 			err = -E2BIG;
 		else
-			err = read_table(image, elf, &sh);
+			err = image_read_symbols(image, elf, &sh);
 	}
 	return err;
 }
@@ -336,7 +337,7 @@ static int read_tables(struct nps_elf_image *image, Elf *elf)
 /* By address; of one address the one to show first. */
 static int by_address(const void *a, const void *b)
 {
-	const struct symbol *x = a, *y = b;
+	const struct image_symbol *x = a, *y = b;
 
 	if (x->vaddr != y->vaddr)
 		return x->vaddr < y->vaddr ? -1 : 1;
@@ -398,7 +399,7 @@ bool nps_elf_image__has_symtab(struct nps_elf_image *image)
 const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
 {
 	size_t low = 0, high;
-	const struct symbol *s;
+	const struct image_symbol *s;
 
 	read_symbols(image);
 	high = image->nsymbols;
@@ -461,14 +462,14 @@ static uint64_t cpu_ns(void)
 /* A file can describe a caller by as many instructions as it has bytes. */
 static int timed_step(struct nps_elf_image *image, uint64_t vaddr, Dwarf_Frame **frame)
 {
-	uint64_t begin = cpu_ns(), took;
+	uint64_t begin = cpu_ns(), elapsed;
 	int err = dwarf_cfi_addrframe(image->cfi, vaddr, frame);
 
-	took = cpu_ns() - begin;
-	if (took < SLOW_NS || image->steps == 1) /* the first one reads the tables */
+	elapsed = cpu_ns() - begin;
+	if (elapsed < SLOW_NS || image->steps == 1) /* the first one reads the tables */
 		return err;
 	image->slow = true;
-	image->limits->slow_ns = image->limits->slow_ns > took ? image->limits->slow_ns - took : 0;
+	image->limits->slow_ns = image->limits->slow_ns > elapsed ? image->limits->slow_ns - elapsed : 0;
 	return err;
 }
 
@@ -484,7 +485,7 @@ Dwarf_Frame *nps_elf_image__frame(struct nps_elf_image *image, uint64_t vaddr)
 		image->cfi_tried = true;
 		if (bytes > MAX_TABLE)
 			image->limits->exceeded = true;
-		else if (take(image->limits, bytes))
+		else if (limits_reserve(image->limits, bytes))
 			image->cfi = dwarf_getcfi_elf(image->elf);
 	}
 	if (!image->cfi) {

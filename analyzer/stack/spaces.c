@@ -186,8 +186,8 @@ static const struct nps_code *last_entry(const struct nps_vec *space, uint64_t t
 	return NULL;
 }
 
-static const struct nps_code *look_up(const struct nps_spaces *s, uint32_t pid, uint64_t time,
-				      uint64_t address, uint64_t *from, uint64_t *until)
+static const struct nps_code *spaces_lookup(const struct nps_spaces *s, uint32_t pid, uint64_t time,
+					    uint64_t address, uint64_t *from, uint64_t *until)
 {
 	uint64_t ignored;
 
@@ -218,7 +218,7 @@ const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid
 	if (known && known->address == address && known->pid == pid && time >= known->from &&
 	    time < known->until)
 		return known->code;
-	answer.code = look_up(s, pid, time, address, &answer.from, &answer.until);
+	answer.code = spaces_lookup(s, pid, time, address, &answer.from, &answer.until);
 	if (known)
 		*known = answer;
 	return answer.code;

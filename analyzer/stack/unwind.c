@@ -24,7 +24,7 @@ static struct machine machine_of(uint32_t nregs)
 	return nregs == REGS_X86 ? (struct machine){ 6, 7, 16, true } : (struct machine){ 29, 31, 32, false };
 }
 
-static bool load(const struct nps_expr *e, uint64_t at, uint64_t *value)
+static bool expr_load(const struct nps_expr *e, uint64_t at, uint64_t *value)
 {
 	uint64_t offset = at - e->stack_at;
 
@@ -41,7 +41,7 @@ struct stack {
 	size_t n;
 };
 
-static bool push(struct stack *s, uint64_t v)
+static bool expr_push(struct stack *s, uint64_t v)
 {
 	if (s->n == DEPTH)
 		return false;
@@ -51,7 +51,7 @@ static bool push(struct stack *s, uint64_t v)
 
 static bool reg_plus(const struct nps_expr *e, struct stack *s, uint64_t reg, uint64_t plus)
 {
-	return reg < e->nregs && push(s, e->regs[reg] + plus);
+	return reg < e->nregs && expr_push(s, e->regs[reg] + plus);
 }
 
 /* Of two values; the upper one was pushed last. */
@@ -113,7 +113,7 @@ static bool unary(const struct nps_expr *e, const Dwarf_Op *op, uint64_t *top)
 {
 	switch (op->atom) {
 	case DW_OP_deref:
-		return load(e, *top, top);
+		return expr_load(e, *top, top);
 	case DW_OP_plus_uconst:
 		*top += op->number;
 		return true;
@@ -136,13 +136,13 @@ static bool one_op(const struct nps_expr *e, const Dwarf_Op *op, struct stack *s
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
 		return reg_plus(e, s, atom - DW_OP_breg0, op->number);
 	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-		return push(s, atom - DW_OP_lit0);
+		return expr_push(s, atom - DW_OP_lit0);
 	switch (atom) {
 	case DW_OP_nop:
 	case DW_OP_stack_value:
 		return true;
 	case DW_OP_call_frame_cfa:
-		return push(s, e->cfa);
+		return expr_push(s, e->cfa);
 	case DW_OP_bregx:
 		return reg_plus(e, s, op->number, op->number2);
 	case DW_OP_addr:
@@ -156,11 +156,11 @@ static bool one_op(const struct nps_expr *e, const Dwarf_Op *op, struct stack *s
 	case DW_OP_const8s:
 	case DW_OP_constu:
 	case DW_OP_consts:
-		return push(s, op->number);
+		return expr_push(s, op->number);
 	case DW_OP_dup:
-		return s->n && push(s, s->v[s->n - 1]);
+		return s->n && expr_push(s, s->v[s->n - 1]);
 	case DW_OP_over:
-		return s->n > 1 && push(s, s->v[s->n - 2]);
+		return s->n > 1 && expr_push(s, s->v[s->n - 2]);
 	case DW_OP_drop:
 		return s->n && s->n--;
 	case DW_OP_swap:
@@ -247,7 +247,7 @@ static bool caller_reg(const struct nps_expr *e, Dwarf_Frame *frame, uint32_t re
 	}
 	if (!nps_expr__eval(e, ops, n, value))
 		return false;
-	return ops[n - 1].atom == DW_OP_stack_value || load(e, *value, value);
+	return ops[n - 1].atom == DW_OP_stack_value || expr_load(e, *value, value);
 }
 
 enum step { STEPPED, STUCK, BEGUN }; /* BEGUN: there is no caller */
@@ -343,7 +343,7 @@ static enum step step_fp(const struct nps_unwind *u, const struct nps_expr *e, u
 	struct machine m = machine_of(e->nregs);
 	uint64_t fp = regs[m.fp], saved, ra;
 
-	if (fp < regs[m.sp] || (fp & 7) || !load(e, fp, &saved) || !load(e, fp + 8, &ra))
+	if (fp < regs[m.sp] || (fp & 7) || !expr_load(e, fp, &saved) || !expr_load(e, fp + 8, &ra))
 		return STUCK;
 	if (!ra)
 		return BEGUN;
@@ -399,7 +399,7 @@ static enum step step_probe(const struct nps_unwind *u, const struct nps_expr *e
 		return STEPPED;
 	if (!m.x86)
 		return step_link_register(u, m, regs);
-	for (uint64_t i = 0; i < PROBE_WORDS && load(e, sp + 8 * i, &ra); i++) {
+	for (uint64_t i = 0; i < PROBE_WORDS && expr_load(e, sp + 8 * i, &ra); i++) {
 		put_back(u, &ra, sp + 8 * i, sp + 8 * i, true);
 		if (code_at(u, ra - 1) != NPS_UNWIND_CODE)
 			continue;

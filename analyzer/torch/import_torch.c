@@ -120,7 +120,7 @@ int nps_framework__gc(struct nps_framework *fw)
 /* --- the profiler's configuration --- */
 
 /* profiler_info.json, or profiler_info_12.json with *RANK 12. */
-static bool is_info(const char *name, bool *has_rank, uint32_t *rank)
+static bool is_framework_info(const char *name, bool *has_rank, uint32_t *rank)
 {
 	unsigned long number;
 	char *end;
@@ -162,7 +162,7 @@ static bool any_info(const char *name)
 	bool has_rank;
 	uint32_t rank;
 
-	return is_info(name, &has_rank, &rank);
+	return is_framework_info(name, &has_rank, &rank);
 }
 
 static unsigned int level_of(const cJSON *info)
@@ -177,7 +177,7 @@ static unsigned int level_of(const cJSON *info)
 }
 
 /* A JSON object in place of *TO. */
-static void read_object(struct nps_model *model, int dirfd, const char *name, cJSON **to)
+static void metadata_read_json(struct nps_model *model, int dirfd, const char *name, cJSON **to)
 {
 	cJSON *json = nps_fw_json__read(dirfd, name);
 
@@ -198,13 +198,13 @@ static void read_settings(struct nps_model *model, int dirfd)
 	char name[NAME_SIZE];
 	uint32_t rank = 0;
 
-	read_object(model, dirfd, "profiler_metadata.json", &model->metadata);
+	metadata_read_json(model, dirfd, "profiler_metadata.json", &model->metadata);
 	if (!first_entry(dirfd, INFO, any_info, name))
 		return;
-	is_info(name, &model->has_rank, &rank);
+	is_framework_info(name, &model->has_rank, &rank);
 	if (model->has_rank)
 		model->rank = rank;
-	read_object(model, dirfd, name, &model->info);
+	metadata_read_json(model, dirfd, name, &model->info);
 	if (model->info)
 		model->level = level_of(model->info);
 }

@@ -16,7 +16,7 @@
 #define LARGEST (16UL << 20) /* bytes of a file */
 #define EXACT 15 /* digits that a double holds */
 
-static char *read_file(int dirfd, const char *name, size_t *len)
+static char *json_read_file(int dirfd, const char *name, size_t *len)
 {
 	struct stat st;
 	int fd = nps_input_file__open(dirfd, name, &st), err = 0;
@@ -57,7 +57,7 @@ static char *read_file(int dirfd, const char *name, size_t *len)
 }
 
 /* The next number of a JSON text from *AT on, outside of strings; *AT moves behind it. NULL: none. */
-static const char *next_number(const char **at, size_t *len)
+static const char *json_next_number(const char **at, size_t *len)
 {
 	const char *p = *at, *start;
 
@@ -108,7 +108,7 @@ static bool keep_digits(cJSON *json, const char *text)
 
 		if (!cJSON_IsNumber(item))
 			continue;
-		number = next_number(&text, &len);
+		number = json_next_number(&text, &len);
 		if (!number)
 			return true;
 		if (!loses_digits(number, len))
@@ -124,7 +124,7 @@ static bool keep_digits(cJSON *json, const char *text)
 }
 
 /* NULL with errno. STRICT: nothing but blanks may follow the value. */
-static cJSON *parse(const char *text, bool strict)
+static cJSON *json_parse_text(const char *text, bool strict)
 {
 	cJSON *json = cJSON_ParseWithOpts(text, NULL, strict);
 
@@ -138,13 +138,13 @@ static cJSON *parse(const char *text, bool strict)
 
 cJSON *nps_fw_json__parse(const char *text)
 {
-	return parse(text, true);
+	return json_parse_text(text, true);
 }
 
 cJSON *nps_fw_json__read(int dirfd, const char *name)
 {
 	size_t len;
-	char *raw = read_file(dirfd, name, &len), *text;
+	char *raw = json_read_file(dirfd, name, &len), *text;
 	cJSON *json = NULL;
 
 	if (!raw)
@@ -152,7 +152,7 @@ cJSON *nps_fw_json__read(int dirfd, const char *name)
 	text = malloc(3 * len + 1);
 	if (text) {
 		nps_utf8_clean(text, raw, len);
-		json = parse(text, false);
+		json = json_parse_text(text, false);
 	} else {
 		nps_memory__fail(-ENOMEM);
 	}

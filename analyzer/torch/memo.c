@@ -27,7 +27,7 @@ void nps_fw_memo__free(struct nps_fw_memo *memo)
 }
 
 /* Eight bytes at a time: stacks are long. */
-static uint64_t hash_of(const uint8_t *p, size_t len)
+static uint64_t memo_hash(const uint8_t *p, size_t len)
 {
 	uint64_t hash = len, part;
 
@@ -47,7 +47,7 @@ static struct memo_entry *entry_at(const struct nps_fw_memo *memo, size_t i)
 	return &NPS_AT(&memo->entries, struct memo_entry, i);
 }
 
-static uint32_t *add(struct nps_fw_memo *memo, uint64_t hash, const void *text, size_t len)
+static uint32_t *memo_add(struct nps_fw_memo *memo, uint64_t hash, const void *text, size_t len)
 {
 	size_t at = memo->bytes.len;
 	struct memo_entry *entry;
@@ -65,7 +65,7 @@ static uint32_t *add(struct nps_fw_memo *memo, uint64_t hash, const void *text, 
 
 uint32_t *nps_fw_memo__at(struct nps_fw_memo *memo, const void *text, size_t len)
 {
-	uint64_t hash = hash_of(text, len);
+	uint64_t hash = memo_hash(text, len);
 	uint32_t i;
 
 	if (memo->entries.len >= ENTRIES || memo->bytes.len >= BYTES) {
@@ -78,7 +78,7 @@ uint32_t *nps_fw_memo__at(struct nps_fw_memo *memo, const void *text, size_t len
 		if (entry->len == len && (!len || !memcmp((char *)memo->bytes.data + entry->at, text, len)))
 			return &entry->value;
 	}
-	return add(memo, hash, text, len);
+	return memo_add(memo, hash, text, len);
 }
 
 uint32_t nps_fw_intern(struct nps_strings *strings, const char *text, size_t len)

@@ -24,7 +24,7 @@ struct levels {
 	int64_t allocated, reserved, active, stream;
 };
 
-struct event {
+struct memory_event {
 	struct nps_sort_key order; /* time; 0 */
 	uint64_t ptr, gtid;
 	int64_t size;
@@ -32,7 +32,7 @@ struct event {
 	uint8_t device, component, kind;
 };
 
-struct memory {
+struct memory_walk {
 	struct nps_framework *fw;
 	struct nps_model *m;
 	struct nps_ext_sort events;
@@ -47,7 +47,7 @@ struct memory {
 
 /* --- records --- */
 
-static int read_events(struct memory *s)
+static int memory_read_events(struct memory_walk *s)
 {
 	struct nps_fw_record record;
 	struct nps_fw_file file;
@@ -57,7 +57,7 @@ static int read_events(struct memory *s)
 		return err == -ENOMEM ? err : 0;
 	while (!err && nps_fw_file__typed(&file, KIND, FIXED, &record)) {
 		const uint8_t *p = record.fixed;
-		struct event *event;
+		struct memory_event *event;
 		uint64_t ns;
 
 		if (p[59] >= KINDS || (int8_t)p[57] < 0 ||
@@ -72,7 +72,7 @@ static int read_events(struct memory *s)
 			err = s->events.err;
 			break;
 		}
-		*event = (struct event){
+		*event = (struct memory_event){
 			.order.high = ns,
 			.ptr = nps_fw_u64(p),
 			.size = nps_fw_i64(p + 16),
@@ -90,8 +90,8 @@ static int read_events(struct memory *s)
 
 /* --- memory_record --- */
 
-static int add_record(struct memory *s, uint32_t component, uint64_t time, const struct levels *levels,
-		      uint32_t device)
+static int memory_add_record(struct memory_walk *s, uint32_t component, uint64_t time,
+			     const struct levels *levels, uint32_t device)
 {
 	struct nps_memory_record_table *t = &s->m->memory_record;
 	size_t row;
@@ -109,7 +109,7 @@ static int add_record(struct memory *s, uint32_t component, uint64_t time, const
 	return 0;
 }
 
-static int add_sum(struct memory *s, uint64_t time, uint32_t device)
+static int memory_add_sum(struct memory_walk *s, uint64_t time, uint32_t device)
 {
 	const struct levels *pta = &s->of_pta[device % DEVICES], *ge = &s->of_ge[device % DEVICES];
 	struct levels sum = { .active = pta->active, .stream = pta->stream };
@@ -118,11 +118,11 @@ static int add_sum(struct memory *s, uint64_t time, uint32_t device)
 		sum.allocated = NPS_NULL;
 	if (__builtin_add_overflow(pta->reserved, ge->reserved, &sum.reserved))
 		sum.reserved = NPS_NULL;
-	return add_record(s, s->sum, time, &sum, device);
+	return memory_add_record(s, s->sum, time, &sum, device);
 }
 
 /* CANN's rows before TIME. */
-static int add_cann(struct memory *s, uint64_t time)
+static int add_cann(struct memory_walk *s, uint64_t time)
 {
 	const struct nps_npu_op_mem_table *t = &s->m->npu_op_mem;
 	int err = 0;
@@ -132,13 +132,13 @@ static int add_cann(struct memory *s, uint64_t time)
 		uint32_t device = t->device[s->ge];
 
 		s->of_ge[device % DEVICES] = levels;
-		err = add_record(s, t->component[s->ge], t->timestamp[s->ge], &levels, device);
-		err = err ? err : add_sum(s, t->timestamp[s->ge], device);
+		err = memory_add_record(s, t->component[s->ge], t->timestamp[s->ge], &levels, device);
+		err = err ? err : memory_add_sum(s, t->timestamp[s->ge], device);
 	}
 	return err;
 }
 
-static uint32_t component_of(struct memory *s, unsigned int component)
+static uint32_t memory_component(struct memory_walk *s, unsigned int component)
 {
 	switch (component) {
 	case CACHING:
@@ -151,13 +151,14 @@ static uint32_t component_of(struct memory *s, unsigned int component)
 
 /* --- op_memory --- */
 
-static uint64_t key_of(const struct event *event)
+static uint64_t event_key(const struct memory_event *event)
 {
 	return event->ptr + ((uint64_t)event->device << 56);
 }
 
 /* Rows of LIVE that are still in use, but of those at most the later ones if nearly all are. */
-static int forget(struct memory *s, bool (*in_use)(const struct memory *s, uint32_t row), size_t rows)
+static int blocks_forget(struct memory_walk *s, bool (*in_use)(const struct memory_walk *s, uint32_t row),
+			 size_t rows)
 {
 	size_t oldest = rows > LIVE / 2 ? rows - LIVE / 2 : 0, used = 0;
 	struct nps_map kept = { 0 };
@@ -180,13 +181,13 @@ static int forget(struct memory *s, bool (*in_use)(const struct memory *s, uint3
 	return err;
 }
 
-static bool block_in_use(const struct memory *s, uint32_t row)
+static bool block_in_use(const struct memory_walk *s, uint32_t row)
 {
 	return s->m->op_memory.release[row] == NPS_NULL || s->m->op_memory.active_release[row] == NPS_NULL;
 }
 
 /* The operator that allocated: not the one that only made the tensor. */
-static int name_owner(struct memory *s, const struct event *event, uint32_t *name)
+static int name_owner(struct memory_walk *s, const struct memory_event *event, uint32_t *name)
 {
 	uint32_t row;
 	int err = nps_fw_owner__at(&s->owner, event->gtid, event->order.high, &row);
@@ -202,7 +203,7 @@ static int name_owner(struct memory *s, const struct event *event, uint32_t *nam
 }
 
 /* A row of which only the allocation is known. */
-static int add_allocation(struct memory *s, uint32_t name, int64_t size, uint64_t time,
+static int add_allocation(struct memory_walk *s, uint32_t name, int64_t size, uint64_t time,
 			  const struct levels *levels, uint32_t device, size_t *row)
 {
 	struct nps_op_memory_table *t = &s->m->op_memory;
@@ -225,7 +226,7 @@ static int add_allocation(struct memory *s, uint32_t name, int64_t size, uint64_
 	return 0;
 }
 
-static void set_release(struct memory *s, size_t row, uint64_t time, const struct levels *levels)
+static void set_release(struct memory_walk *s, size_t row, uint64_t time, const struct levels *levels)
 {
 	struct nps_op_memory_table *t = &s->m->op_memory;
 
@@ -236,7 +237,7 @@ static void set_release(struct memory *s, size_t row, uint64_t time, const struc
 	t->release_active[row] = levels->active;
 }
 
-static int allocate(struct memory *s, const struct event *event)
+static int allocate(struct memory_walk *s, const struct memory_event *event)
 {
 	uint32_t name;
 	size_t row = 0;
@@ -247,15 +248,15 @@ static int allocate(struct memory *s, const struct event *event)
 	err = add_allocation(s, name, event->size, event->order.high, &event->levels, event->device, &row);
 	if (err)
 		return err;
-	err = s->live.len >= LIVE ? forget(s, block_in_use, row) : 0;
-	return err ? err : nps_map__put(&s->live, key_of(event), row);
+	err = s->live.len >= LIVE ? blocks_forget(s, block_in_use, row) : 0;
+	return err ? err : nps_map__put(&s->live, event_key(event), row);
 }
 
 /* What was allocated before the capture has no row. */
-static void release(struct memory *s, const struct event *event)
+static void block_release(struct memory_walk *s, const struct memory_event *event)
 {
 	struct nps_op_memory_table *t = &s->m->op_memory;
-	uint32_t row = nps_map__get(&s->live, key_of(event));
+	uint32_t row = nps_map__get(&s->live, event_key(event));
 
 	if (row == NPS_NONE)
 		return;
@@ -267,32 +268,32 @@ static void release(struct memory *s, const struct event *event)
 	}
 }
 
-static int take(struct memory *s, const struct event *event)
+static int memory_add_event(struct memory_walk *s, const struct memory_event *event)
 {
-	uint32_t component = component_of(s, event->component);
+	uint32_t component = memory_component(s, event->component);
 	int err = component == NPS_NONE ? -ENOMEM : add_cann(s, event->order.high);
 
 	if (err)
 		return err;
-	err = add_record(s, component, event->order.high, &event->levels, event->device);
+	err = memory_add_record(s, component, event->order.high, &event->levels, event->device);
 	if (err)
 		return err;
 	if (event->component == CACHING) {
 		s->of_pta[event->device] = event->levels;
-		err = add_sum(s, event->order.high, event->device);
+		err = memory_add_sum(s, event->order.high, event->device);
 		if (err)
 			return err;
 	}
 	nps_model__cover(s->m, event->order.high, event->order.high);
 	if (event->kind == MALLOC)
 		return allocate(s, event);
-	release(s, event);
+	block_release(s, event);
 	return 0;
 }
 
 /* --- CANN's operators --- */
 
-static int add_cann_op(struct memory *s, uint32_t from, uint32_t to)
+static int add_cann_op(struct memory_walk *s, uint32_t from, uint32_t to)
 {
 	const struct nps_npu_op_mem_table *t = &s->m->npu_op_mem;
 	struct levels levels = { t->allocated[from], t->reserved[from], NPS_NULL, NPS_NULL };
@@ -308,13 +309,13 @@ static int add_cann_op(struct memory *s, uint32_t from, uint32_t to)
 	return 0;
 }
 
-static bool op_in_use(const struct memory *s, uint32_t row)
+static bool op_in_use(const struct memory_walk *s, uint32_t row)
 {
 	return NPS_AT(&s->open, uint8_t, row);
 }
 
 /* In order of release, as in CANN's own table; then those never released, in order of allocation. */
-static int add_cann_ops(struct memory *s)
+static int add_cann_ops(struct memory_walk *s)
 {
 	const struct nps_npu_op_mem_table *t = &s->m->npu_op_mem;
 	struct nps_pace pace = { .model = s->m };
@@ -329,7 +330,7 @@ static int add_cann_ops(struct memory *s)
 
 		if (t->type[i] != released) {
 			NPS_AT(&s->open, uint8_t, i) = 1;
-			err = s->live.len < LIVE ? 0 : forget(s, op_in_use, i);
+			err = s->live.len < LIVE ? 0 : blocks_forget(s, op_in_use, i);
 			err = err ? err : nps_map__put(&s->live, key, i);
 		} else if (row != NPS_NONE && NPS_AT(&s->open, uint8_t, row)) {
 			NPS_AT(&s->open, uint8_t, row) = 0;
@@ -342,14 +343,14 @@ static int add_cann_ops(struct memory *s)
 	return err;
 }
 
-static int walk(struct memory *s)
+static int memory_walk(struct memory_walk *s)
 {
 	struct nps_pace pace = { .model = s->m };
-	const struct event *event;
+	const struct memory_event *event;
 	int err = nps_ext_sort__finish(&s->events);
 
 	while (!err && (event = nps_ext_sort__next(&s->events))) {
-		err = take(s, event);
+		err = memory_add_event(s, event);
 		nps_pace__step(&pace);
 	}
 	err = err ? err : s->events.err;
@@ -360,7 +361,7 @@ static int walk(struct memory *s)
 	return err ? err : add_cann_ops(s);
 }
 
-static int texts(struct memory *s)
+static int memory_texts(struct memory_walk *s)
 {
 	struct nps_strings *strings = s->m->strings;
 
@@ -375,17 +376,17 @@ static int texts(struct memory *s)
 
 int nps_framework__memory(struct nps_framework *fw)
 {
-	struct memory s = { .fw = fw, .m = fw->model };
+	struct memory_walk s = { .fw = fw, .m = fw->model };
 	int err;
 
 	for (size_t i = 0; i < DEVICES; i++)
 		s.of_pta[i].stream = NPS_NULL;
-	nps_ext_sort__init(&s.events, fw->model->tmpfd, sizeof(struct event));
+	nps_ext_sort__init(&s.events, fw->model->tmpfd, sizeof(struct memory_event));
 	nps_vec__init(&s.open, fw->model->tmpfd, 1);
 	nps_fw_owner__init(&s.owner, fw->model, fw->first_op, fw->end_ops);
-	err = texts(&s);
-	err = err ? err : read_events(&s);
-	err = err ? err : walk(&s);
+	err = memory_texts(&s);
+	err = err ? err : memory_read_events(&s);
+	err = err ? err : memory_walk(&s);
 	nps_model__lost(fw->model, s.forgotten,
 			"allocations of FRAMEWORK/torch.memory_usage that were not followed");
 	nps_fw_owner__free(&s.owner);

@@ -224,7 +224,7 @@ static int add_step(struct nps_model *m, uint32_t name, uint64_t start, uint64_t
 	return 0;
 }
 
-static int add_op(struct nps_framework *fw, const struct op *op)
+static int framework_add_op(struct nps_framework *fw, const struct op *op)
 {
 	struct nps_torch_table *t = &fw->model->torch;
 	bool mstx = op->order.high & MSTX;
@@ -265,7 +265,7 @@ int nps_framework__ops(struct nps_framework *fw)
 	nps_vec__free(&o.text);
 	err = err ? err : nps_ext_sort__finish(&o.sorter);
 	while (!err && (row = nps_ext_sort__next(&o.sorter)))
-		err = add_op(fw, row);
+		err = framework_add_op(fw, row);
 	err = err ? err : o.sorter.err;
 	nps_ext_sort__free(&o.sorter);
 	return err;

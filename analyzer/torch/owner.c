@@ -21,7 +21,7 @@ uint32_t nps_fw_owner__parent(const struct nps_fw_owner *o, uint32_t row)
 }
 
 /* From operator ROW outwards, the first that has not ended before TIME. */
-static uint32_t still_there(const struct nps_fw_owner *o, uint32_t row, uint64_t time)
+static uint32_t owner_still_open(const struct nps_fw_owner *o, uint32_t row, uint64_t time)
 {
 	while (row != NPS_NONE && o->torch->end[row] < time)
 		row = nps_fw_owner__parent(o, row);
@@ -29,7 +29,7 @@ static uint32_t still_there(const struct nps_fw_owner *o, uint32_t row, uint64_t
 }
 
 /* Begins the operators that start at TIME or before. What ends within an operator is not around it. */
-static int advance(struct nps_fw_owner *o, uint64_t time)
+static int owner_advance(struct nps_fw_owner *o, uint64_t time)
 {
 	const struct nps_torch_table *torch = o->torch;
 	int err = 0;
@@ -41,7 +41,7 @@ static int advance(struct nps_fw_owner *o, uint64_t time)
 		if (!parent)
 			return -errno;
 		*parent = NPS_NONE; /* while it is looked for */
-		*parent = still_there(o, around, torch->end[o->next]);
+		*parent = owner_still_open(o, around, torch->end[o->next]);
 		err = nps_map__put(&o->tops, torch->gtid[o->next], o->next);
 		if (!(o->parents.len % NPS_TABLE_HOT)) {
 			nps_vec__cool(&o->parents);
@@ -53,12 +53,12 @@ static int advance(struct nps_fw_owner *o, uint64_t time)
 
 int nps_fw_owner__at(struct nps_fw_owner *o, uint64_t gtid, uint64_t time, uint32_t *row)
 {
-	int err = advance(o, time);
+	int err = owner_advance(o, time);
 	uint32_t top;
 
 	if (err)
 		return err;
 	top = nps_map__get(&o->tops, gtid);
-	*row = still_there(o, top, time);
+	*row = owner_still_open(o, top, time);
 	return *row == top ? 0 : nps_map__put(&o->tops, gtid, *row);
 }

@@ -20,29 +20,29 @@
 #define DEPTH 1024 /* open calls among which that of a return is looked for */
 #define MODULE "######" /* separates a module's class from what identifies it in that class */
 
-enum tag { CALL, RETURN, C_CALL, C_RETURN, TAGS };
+enum python_tag { CALL, RETURN, C_CALL, C_RETURN, TAGS };
 
-struct event {
+struct python_event {
 	struct nps_sort_key order; /* time; 0 */
 	uint64_t gtid, key;
 	uint32_t tag, unused;
 };
 
 /* What a key stands for. */
-struct function {
+struct python_function {
 	uint32_t name; /* of a module: its class until it is called first */
 	bool is_module, called;
 	uint32_t module; /* its number once it was called */
 };
 
-struct call {
+struct python_call {
 	uint64_t key;
 	int64_t id;
 	uint32_t row, below;
 	uint32_t tag, unused;
 };
 
-struct thread {
+struct python_thread {
 	uint64_t gtid;
 	uint32_t top; /* innermost open call */
 };
@@ -52,11 +52,11 @@ struct python {
 	struct nps_ext_sort events;
 	struct nps_map by_key; /* -> function */
 	struct nps_fw_memo by_name; /* raw name -> function */
-	struct nps_vec functions; /* struct function */
+	struct nps_vec functions; /* struct python_function */
 	struct nps_map classes; /* text of the class -> modules that were called */
 	struct nps_map by_gtid; /* -> thread */
-	struct nps_vec threads; /* struct thread */
-	struct nps_vec calls; /* struct call */
+	struct nps_vec threads; /* struct python_thread */
+	struct nps_vec calls; /* struct python_call */
 	uint32_t spare; /* first unused one of them */
 	uint64_t last; /* time of the last event */
 	uint64_t unpaired, nameless, surplus;
@@ -67,7 +67,7 @@ struct python {
 static int add_function(struct python *p, const struct nps_fw_text *name, uint32_t *number)
 {
 	const char *stop = memmem(name->text, name->len, MODULE, sizeof(MODULE) - 1);
-	struct function *function = nps_vec__push(&p->functions);
+	struct python_function *function = nps_vec__push(&p->functions);
 	size_t len = stop ? (size_t)(stop - name->text) : name->len;
 
 	if (!function)
@@ -114,7 +114,7 @@ static int read_names(struct python *p)
 }
 
 /* A module gets its number with its first call. */
-static int number_module(struct python *p, struct function *function)
+static int number_module(struct python *p, struct python_function *function)
 {
 	struct nps_strings *strings = p->fw->model->strings;
 	uint32_t number = nps_map__get(&p->classes, function->name);
@@ -144,7 +144,7 @@ out:
 
 /* --- calls --- */
 
-static int read_events(struct python *p)
+static int python_read_events(struct python *p)
 {
 	struct nps_fw_file file;
 	const uint8_t *bytes;
@@ -153,7 +153,7 @@ static int read_events(struct python *p)
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	while (!err && (bytes = nps_fw_file__plain(&file, CALL_SIZE))) {
-		struct event *event;
+		struct python_event *event;
 		uint64_t ns;
 
 		if (bytes[32] >= TAGS || !nps_framework__ns(p->fw, nps_fw_i64(bytes), &ns)) {
@@ -165,7 +165,7 @@ static int read_events(struct python *p)
 			err = p->events.err;
 			break;
 		}
-		*event = (struct event){
+		*event = (struct python_event){
 			.order.high = ns,
 			.gtid = nps_framework__gtid(p->fw, nps_fw_u64(bytes + 16), nps_fw_u64(bytes + 8)),
 			.key = nps_fw_u64(bytes + 24),
@@ -177,29 +177,29 @@ static int read_events(struct python *p)
 	return err;
 }
 
-static struct call *call_at(const struct python *p, uint32_t i)
+static struct python_call *python_call(const struct python *p, uint32_t i)
 {
-	return &NPS_AT(&p->calls, struct call, i);
+	return &NPS_AT(&p->calls, struct python_call, i);
 }
 
-static struct thread *thread_of(struct python *p, uint64_t gtid)
+static struct python_thread *python_thread(struct python *p, uint64_t gtid)
 {
 	uint32_t i = nps_map__get(&p->by_gtid, gtid);
-	struct thread *thread;
+	struct python_thread *thread;
 
 	if (i != NPS_NONE)
-		return &NPS_AT(&p->threads, struct thread, i);
+		return &NPS_AT(&p->threads, struct python_thread, i);
 	thread = nps_vec__push(&p->threads);
 	if (!thread || nps_map__put(&p->by_gtid, gtid, p->threads.len - 1))
 		return NULL;
-	*thread = (struct thread){ gtid, NPS_NONE };
+	*thread = (struct python_thread){ gtid, NPS_NONE };
 	return thread;
 }
 
-static int name_call(struct python *p, uint64_t key, uint32_t *name, int64_t *module)
+static int python_name_call(struct python *p, uint64_t key, uint32_t *name, int64_t *module)
 {
 	uint32_t i = nps_map__get(&p->by_key, key);
-	struct function *function;
+	struct python_function *function;
 	int err = 0;
 
 	*name = NPS_NONE;
@@ -208,7 +208,7 @@ static int name_call(struct python *p, uint64_t key, uint32_t *name, int64_t *mo
 		p->nameless++;
 		return 0;
 	}
-	function = &NPS_AT(&p->functions, struct function, i);
+	function = &NPS_AT(&p->functions, struct python_function, i);
 	if (function->is_module && !function->called)
 		err = number_module(p, function);
 	function->called = true;
@@ -219,20 +219,21 @@ static int name_call(struct python *p, uint64_t key, uint32_t *name, int64_t *mo
 }
 
 /* The outermost call of a thread has no parent; that of the first thread is its own, as with the vendor. */
-static int64_t parent_of(const struct python *p, const struct thread *thread, int64_t id)
+static int64_t parent_of(const struct python *p, const struct python_thread *thread, int64_t id)
 {
 	if (thread->top != NPS_NONE)
-		return call_at(p, thread->top)->id;
+		return python_call(p, thread->top)->id;
 	return id ? NPS_NULL : 0;
 }
 
-static int begin(struct python *p, struct thread *thread, const struct event *event, int64_t id)
+static int python_call_begin(struct python *p, struct python_thread *thread, const struct python_event *event,
+			     int64_t id)
 {
 	struct nps_torch_table *t = &p->fw->model->torch;
 	uint32_t name, at = p->spare;
 	int64_t module;
 	size_t row;
-	int err = name_call(p, event->key, &name, &module);
+	int err = python_name_call(p, event->key, &name, &module);
 
 	if (err)
 		return err;
@@ -244,20 +245,20 @@ static int begin(struct python *p, struct thread *thread, const struct event *ev
 	t->python_parent[row] = parent_of(p, thread, id);
 	t->python_module[row] = module;
 	if (at != NPS_NONE) {
-		p->spare = call_at(p, at)->below;
+		p->spare = python_call(p, at)->below;
 	} else {
 		at = p->calls.len;
 		if (!nps_vec__push(&p->calls))
 			return -errno;
 	}
-	*call_at(p, at) = (struct call){ event->key, id, row, thread->top, event->tag, 0 };
+	*python_call(p, at) = (struct python_call){ event->key, id, row, thread->top, event->tag, 0 };
 	thread->top = at;
 	return 0;
 }
 
-static void end_top(struct python *p, struct thread *thread, uint64_t time)
+static void end_top(struct python *p, struct python_thread *thread, uint64_t time)
 {
-	struct call *call = call_at(p, thread->top);
+	struct python_call *call = python_call(p, thread->top);
 	uint32_t top = thread->top;
 
 	p->fw->model->torch.end[call->row] = time;
@@ -268,27 +269,28 @@ static void end_top(struct python *p, struct thread *thread, uint64_t time)
 }
 
 /* The open call that EVENT ends, NPS_NONE if there is none. */
-static uint32_t call_of(const struct python *p, const struct thread *thread, const struct event *event)
+static uint32_t python_open_call(const struct python *p, const struct python_thread *thread,
+				 const struct python_event *event)
 {
 	uint32_t at = thread->top, function = nps_map__get(&p->by_key, event->key);
 
-	for (int depth = 0; at != NPS_NONE && depth < DEPTH; depth++, at = call_at(p, at)->below)
-		if (call_at(p, at)->key == event->key)
+	for (int depth = 0; at != NPS_NONE && depth < DEPTH; depth++, at = python_call(p, at)->below)
+		if (python_call(p, at)->key == event->key)
 			return at;
-	if (function != NPS_NONE && NPS_AT(&p->functions, struct function, function).called)
+	if (function != NPS_NONE && NPS_AT(&p->functions, struct python_function, function).called)
 		return NPS_NONE;
 	/* A return whose function was not called ends the innermost call of its language. */
 	at = thread->top;
-	for (int depth = 0; at != NPS_NONE && depth < DEPTH; depth++, at = call_at(p, at)->below)
-		if (call_at(p, at)->tag + 1 == event->tag)
+	for (int depth = 0; at != NPS_NONE && depth < DEPTH; depth++, at = python_call(p, at)->below)
+		if (python_call(p, at)->tag + 1 == event->tag)
 			return at;
 	return NPS_NONE;
 }
 
 /* A call whose return was not seen ends with the one around it. */
-static void end(struct python *p, struct thread *thread, const struct event *event)
+static void python_call_end(struct python *p, struct python_thread *thread, const struct python_event *event)
 {
-	uint32_t at = call_of(p, thread, event);
+	uint32_t at = python_open_call(p, thread, event);
 
 	if (at == NPS_NONE) {
 		p->unpaired++;
@@ -301,23 +303,23 @@ static void end(struct python *p, struct thread *thread, const struct event *eve
 
 static int replay(struct python *p)
 {
-	const struct event *event;
+	const struct python_event *event;
 	int64_t id = 0;
 	int err = nps_ext_sort__finish(&p->events);
 
 	for (; !err && (event = nps_ext_sort__next(&p->events)); id++) {
-		struct thread *thread = thread_of(p, event->gtid);
+		struct python_thread *thread = python_thread(p, event->gtid);
 
 		err = thread ? 0 : -ENOMEM;
 		if (thread && (event->tag == CALL || event->tag == C_CALL))
-			err = begin(p, thread, event, id);
+			err = python_call_begin(p, thread, event, id);
 		else if (thread)
-			end(p, thread, event);
+			python_call_end(p, thread, event);
 	}
 	err = err ? err : p->events.err;
 	for (size_t i = 0; !err && i < p->threads.len; i++)
-		while (NPS_AT(&p->threads, struct thread, i).top != NPS_NONE)
-			end_top(p, &NPS_AT(&p->threads, struct thread, i), p->last);
+		while (NPS_AT(&p->threads, struct python_thread, i).top != NPS_NONE)
+			end_top(p, &NPS_AT(&p->threads, struct python_thread, i), p->last);
 	return err;
 }
 
@@ -326,13 +328,13 @@ int nps_framework__python(struct nps_framework *fw)
 	struct python p = { .fw = fw, .spare = NPS_NONE };
 	int tmpfd = fw->model->tmpfd, err;
 
-	nps_ext_sort__init(&p.events, tmpfd, sizeof(struct event));
+	nps_ext_sort__init(&p.events, tmpfd, sizeof(struct python_event));
 	nps_fw_memo__init(&p.by_name, tmpfd);
-	nps_vec__init(&p.functions, tmpfd, sizeof(struct function));
-	nps_vec__init(&p.threads, tmpfd, sizeof(struct thread));
-	nps_vec__init(&p.calls, tmpfd, sizeof(struct call));
+	nps_vec__init(&p.functions, tmpfd, sizeof(struct python_function));
+	nps_vec__init(&p.threads, tmpfd, sizeof(struct python_thread));
+	nps_vec__init(&p.calls, tmpfd, sizeof(struct python_call));
 	err = read_names(&p);
-	err = err ? err : read_events(&p);
+	err = err ? err : python_read_events(&p);
 	err = err ? err : replay(&p);
 	nps_model__lost(fw->model, p.surplus, "names of Python functions beyond the first %lu", NAMES);
 	nps_model__lost(fw->model, p.nameless, "calls of Python functions without a name");

@@ -17,14 +17,14 @@
 #define DEPTH 256 /* open marks among which the beginning of an end is looked for */
 
 /* Categories are enqueue start, enqueue end, dequeue start, dequeue end. */
-struct mark {
+struct queue_mark {
 	struct nps_sort_key order; /* time; 0 */
 	uint64_t gtid;
 	int64_t correlation;
 	uint32_t name, category;
 };
 
-struct span {
+struct queue_span {
 	struct nps_sort_key order; /* start; 0 */
 	uint64_t end, gtid;
 	int64_t correlation;
@@ -59,7 +59,7 @@ static int read_marks(struct queue *q)
 	while (!err && nps_fw_file__typed(&file, KIND, FIXED, &record)) {
 		const struct nps_fw_text *name = &record.fields[NAME];
 		const uint8_t *p = record.fixed;
-		struct mark *mark;
+		struct queue_mark *mark;
 		uint64_t ns;
 
 		if (!nps_framework__ns(q->fw, nps_fw_i64(p), &ns) || nps_fw_u64(p + 8) > 3 ||
@@ -72,7 +72,7 @@ static int read_marks(struct queue *q)
 			err = q->marks.err;
 			break;
 		}
-		*mark = (struct mark){
+		*mark = (struct queue_mark){
 			.order.high = ns,
 			.category = nps_fw_u64(p + 8),
 			.correlation = nps_fw_i64(p + 16),
@@ -92,7 +92,7 @@ static struct open_mark *open_at(const struct queue *q, uint32_t i)
 }
 
 /* Puts a mark on the stack TOP; the new top, NPS_NONE if there is no memory. */
-static uint32_t begin(struct queue *q, const struct mark *mark, uint32_t top)
+static uint32_t queue_mark_begin(struct queue *q, const struct queue_mark *mark, uint32_t top)
 {
 	uint32_t at = q->spare;
 
@@ -117,10 +117,10 @@ static uint32_t drop(struct queue *q, uint32_t top)
 }
 
 /* Takes the beginning of MARK, and those that were left open inside it, from the stack *TOP. */
-static int end(struct queue *q, const struct mark *mark, uint32_t *top)
+static int queue_mark_end(struct queue *q, const struct queue_mark *mark, uint32_t *top)
 {
 	uint32_t at = *top;
-	struct span *span;
+	struct queue_span *span;
 
 	for (int depth = 0; at != NPS_NONE && open_at(q, at)->correlation != mark->correlation; depth++)
 		at = depth < DEPTH ? open_at(q, at)->below : NPS_NONE;
@@ -133,7 +133,7 @@ static int end(struct queue *q, const struct mark *mark, uint32_t *top)
 	span = nps_ext_sort__add(&q->spans);
 	if (!span)
 		return q->spans.err;
-	*span = (struct span){
+	*span = (struct queue_span){
 		.order.high = open_at(q, at)->start | (mark->category > 1 ? DEQUEUE : 0),
 		.end = mark->order.high,
 		.gtid = mark->gtid,
@@ -144,7 +144,7 @@ static int end(struct queue *q, const struct mark *mark, uint32_t *top)
 	return 0;
 }
 
-static int take(struct queue *q, const struct mark *mark)
+static int queue_add_mark(struct queue *q, const struct queue_mark *mark)
 {
 	uint32_t thread = nps_map__get(&q->threads, mark->gtid), top, old;
 	uint64_t key;
@@ -161,21 +161,21 @@ static int take(struct queue *q, const struct mark *mark)
 	key = (uint64_t)thread << 33 | (uint64_t)mark->name << 1 | (mark->category > 1);
 	top = old = nps_map__get(&q->tops, key);
 	if (mark->category & 1) {
-		err = end(q, mark, &top);
+		err = queue_mark_end(q, mark, &top);
 	} else {
-		top = begin(q, mark, top);
+		top = queue_mark_begin(q, mark, top);
 		err = top == NPS_NONE ? -ENOMEM : 0;
 	}
 	return err || top == old ? err : nps_map__put(&q->tops, key, top);
 }
 
-static int pair(struct queue *q)
+static int queue_pair(struct queue *q)
 {
-	const struct mark *mark;
+	const struct queue_mark *mark;
 	int err = nps_ext_sort__finish(&q->marks);
 
 	while (!err && (mark = nps_ext_sort__next(&q->marks)))
-		err = take(q, mark);
+		err = queue_add_mark(q, mark);
 	err = err ? err : q->marks.err;
 	for (uint32_t i = q->spare; i != NPS_NONE; i = open_at(q, i)->below)
 		q->unpaired--; /* what is not spare is still open */
@@ -186,33 +186,33 @@ static int pair(struct queue *q)
 /* --- rows --- */
 
 /* Enqueue@NAME or Dequeue@NAME. */
-static uint32_t label(struct queue *q, uint32_t name, bool dequeue)
+static uint32_t queue_label(struct queue *q, uint32_t name, bool dequeue)
 {
-	static const char *const sides[] = { "Enqueue@", "Dequeue@" };
+	static const char *const prefixes[] = { "Enqueue@", "Dequeue@" };
 	struct nps_strings *strings = q->fw->model->strings;
 	uint64_t key = (uint64_t)name << 1 | dequeue;
 	uint32_t id = nps_map__get(&q->labels, key);
-	size_t side = strlen(sides[dequeue]), len;
+	size_t prefix = strlen(prefixes[dequeue]), len;
 	struct nps_vec text;
 
 	if (id != NPS_NONE)
 		return id;
 	len = strlen(nps_strings__get(strings, name));
 	nps_vec__init(&text, q->fw->model->tmpfd, 1);
-	if (!nps_vec__resize(&text, side + len)) {
-		memcpy(text.data, sides[dequeue], side);
-		memcpy((char *)text.data + side, nps_strings__get(strings, name), len);
-		id = nps_fw_intern(strings, text.data, side + len);
+	if (!nps_vec__resize(&text, prefix + len)) {
+		memcpy(text.data, prefixes[dequeue], prefix);
+		memcpy((char *)text.data + prefix, nps_strings__get(strings, name), len);
+		id = nps_fw_intern(strings, text.data, prefix + len);
 	}
 	nps_vec__free(&text);
 	return id == NPS_NONE || nps_map__put(&q->labels, key, id) ? NPS_NONE : id;
 }
 
-static int add_span(struct queue *q, const struct span *span)
+static int queue_add_span(struct queue *q, const struct queue_span *span)
 {
 	struct nps_torch_table *t = &q->fw->model->torch;
 	bool dequeue = span->order.high & DEQUEUE;
-	uint32_t name = label(q, span->name, dequeue);
+	uint32_t name = queue_label(q, span->name, dequeue);
 	size_t row;
 	int err;
 
@@ -229,21 +229,21 @@ static int add_span(struct queue *q, const struct span *span)
 int nps_framework__queue(struct nps_framework *fw)
 {
 	struct queue q = { .fw = fw, .spare = NPS_NONE };
-	const struct span *span;
+	const struct queue_span *span;
 	int err;
 
-	nps_ext_sort__init(&q.marks, fw->model->tmpfd, sizeof(struct mark));
-	nps_ext_sort__init(&q.spans, fw->model->tmpfd, sizeof(struct span));
+	nps_ext_sort__init(&q.marks, fw->model->tmpfd, sizeof(struct queue_mark));
+	nps_ext_sort__init(&q.spans, fw->model->tmpfd, sizeof(struct queue_span));
 	nps_vec__init(&q.open, fw->model->tmpfd, sizeof(struct open_mark));
 	err = read_marks(&q);
-	err = err ? err : pair(&q);
+	err = err ? err : queue_pair(&q);
 	nps_ext_sort__free(&q.marks);
 	nps_vec__free(&q.open);
 	nps_map__free(&q.threads);
 	nps_map__free(&q.tops);
 	err = err ? err : nps_ext_sort__finish(&q.spans);
 	while (!err && (span = nps_ext_sort__next(&q.spans)))
-		err = add_span(&q, span);
+		err = queue_add_span(&q, span);
 	err = err ? err : q.spans.err;
 	nps_ext_sort__free(&q.spans);
 	nps_map__free(&q.labels);

@@ -42,7 +42,7 @@ static uint64_t rest(const struct nps_fw_file *f)
 	return f->len - f->at + f->left;
 }
 
-static bool make_room(struct nps_fw_file *f, size_t need)
+static bool window_make_room(struct nps_fw_file *f, size_t need)
 {
 	uint8_t *bigger;
 
@@ -62,11 +62,11 @@ static bool make_room(struct nps_fw_file *f, size_t need)
 }
 
 /* Brings NEED bytes into the window; false if the file has not so many or cannot be read. */
-static bool fill(struct nps_fw_file *f, size_t need)
+static bool window_fill(struct nps_fw_file *f, size_t need)
 {
 	if (f->len - f->at >= need)
 		return true;
-	if (f->err || rest(f) < need || !make_room(f, need))
+	if (f->err || rest(f) < need || !window_make_room(f, need))
 		return false;
 	while (f->left && f->len < f->room) {
 		uint64_t hole = nps_skip_hole(f->fd, 1);
@@ -135,7 +135,7 @@ static bool could_go_on(struct nps_fw_file *f, size_t skip, unsigned int kind, s
 
 	if (rest(f) == skip)
 		return true;
-	if (!fill(f, skip + HEAD))
+	if (!window_fill(f, skip + HEAD))
 		return false;
 	p = f->buf + f->at + skip;
 	return type_at(p) == kind && length_at(p) >= fixed && length_at(p) <= LONGEST;
@@ -150,7 +150,7 @@ static bool surely(struct nps_fw_file *f, unsigned int kind, size_t fixed)
 	if (type_at(p) != kind)
 		return false;
 	len = length_at(p);
-	if (len < fixed || len > SURE_LENGTH || !fill(f, HEAD + len))
+	if (len < fixed || len > SURE_LENGTH || !window_fill(f, HEAD + len))
 		return false;
 	return fields(f->buf + f->at + HEAD + fixed, len - fixed, SURE_FIELDS, NULL) &&
 	       could_go_on(f, HEAD + len, kind, fixed);
@@ -161,17 +161,17 @@ static void find_next(struct nps_fw_file *f, unsigned int kind, size_t fixed)
 {
 	do
 		skip(f, 1);
-	while (fill(f, HEAD) && !surely(f, kind, fixed));
+	while (window_fill(f, HEAD) && !surely(f, kind, fixed));
 	if (rest(f) < HEAD)
 		f->at = f->len;
 }
 
 bool nps_fw_file__typed(struct nps_fw_file *f, unsigned int kind, size_t fixed, struct nps_fw_record *record)
 {
-	while (fill(f, HEAD)) {
+	while (window_fill(f, HEAD)) {
 		unsigned int type = type_at(f->buf + f->at);
 		size_t len = length_at(f->buf + f->at);
-		bool whole = len <= LONGEST && fill(f, HEAD + len);
+		bool whole = len <= LONGEST && window_fill(f, HEAD + len);
 		const uint8_t *body = f->buf + f->at + HEAD;
 
 		if (whole && type == kind && len >= fixed) {
@@ -198,7 +198,7 @@ const uint8_t *nps_fw_file__plain(struct nps_fw_file *f, size_t size)
 {
 	const uint8_t *p;
 
-	if (!fill(f, size)) {
+	if (!window_fill(f, size)) {
 		f->damaged += f->len > f->at;
 		f->at = f->len;
 		return NULL;

@@ -128,21 +128,21 @@ class TraceView:
 
     def _find_flows(self, events: list[dict[str, Any]], rows: Counter[tuple[Any, Any]]) -> None:
         # Flows from and to rows without slices, such as those of calls that level 0 leaves out, are left out.
-        placed = [e for e in events if e["ph"] in "sf" and (e["pid"], e["tid"]) in rows]
-        self.homeless = sum(e["ph"] in "sf" for e in events) - len(placed)
-        begun = {(e.get("cat"), e["name"], str(e["id"])) for e in placed if e["ph"] == "s"}
-        self.flows = sum(e["ph"] == "f" and (e.get("cat"), e["name"], str(e["id"])) in begun for e in placed)
+        drawn = [e for e in events if e["ph"] in "sf" and (e["pid"], e["tid"]) in rows]
+        self.homeless = sum(e["ph"] in "sf" for e in events) - len(drawn)
+        begun = {(e.get("cat"), e["name"], str(e["id"])) for e in drawn if e["ph"] == "s"}
+        self.flows = sum(e["ph"] == "f" and (e.get("cat"), e["name"], str(e["id"])) in begun for e in drawn)
         # The viewer's numbers are doubles. Times have a quarter of a microsecond, so that it may miss what
         # lies that near to a border, and ids that are times in nanoseconds are the same for neighbours.
         long = {(e["pid"], e["tid"], str(e["ts"])) for e in events if e["ph"] == "X" and e["dur"] >= 0.5}
         ids = Counter((e.get("cat"), e["name"], e["id"] if isinstance(e["id"], str) else float(e["id"]))
-                      for e in placed if e["ph"] == "s")
-        starts = {(e.get("cat"), e["name"], str(e["id"])): float(e["ts"]) for e in placed if e["ph"] == "s"}
+                      for e in drawn if e["ph"] == "s")
+        starts = {(e.get("cat"), e["name"], str(e["id"])): float(e["ts"]) for e in drawn if e["ph"] == "s"}
         self.blurred = sum(n for n in ids.values() if n > 1)
         # A flow ends once there.
-        ends = Counter((e.get("cat"), e["name"], str(e["id"])) for e in placed if e["ph"] == "f")
+        ends = Counter((e.get("cat"), e["name"], str(e["id"])) for e in drawn if e["ph"] == "f")
         self.blurred += sum(n - 1 for n in ends.values())
-        for e in placed:
+        for e in drawn:
             start = starts.get((e.get("cat"), e["name"], str(e["id"])))
             self.blurred += (e["pid"], e["tid"], str(e["ts"])) not in long or \
                 (e["ph"] == "f" and start is not None and float(e["ts"]) - start < 0.5)
@@ -300,7 +300,7 @@ def a_broken_file_is_an_error(case: Case) -> None:
 
 KERNELS = "800"
 MANY = "200000" if SOAK else "20000"  # of two ranks: a database has the number for each rank
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 
 # Tables of which each row with a time is a slice, and the category that it has in npuscope.pftrace.
 LAYERS = (("cann", "SELECT startNs, endNs FROM CANN_API"),
@@ -356,7 +356,7 @@ def a_capture(case: Case) -> Path:
     need(gen.exists(), "build/tests/gen-cann: make witnesses")
     case.run([gen, "--tasks", KERNELS, "--truth", case.path("cann.jsonl"), case.path("capture")]).expect(0)
     prof = next(case.path("capture").glob("PROF_*"))
-    case.run([sys.executable, SIDE / "sidecars.py", prof]).expect(0)
+    case.run([sys.executable, AUX / "sidecars.py", prof]).expect(0)
     return prof
 
 
@@ -366,7 +366,7 @@ def a_framework(case: Case) -> Path:
     need(gen.exists(), "build/tests/gen-cann: make witnesses")
     truth = case.path("cann.jsonl")
     case.run([gen, "--tasks", KERNELS, "--truth", truth, case.path("capture")]).expect(0)
-    case.run([sys.executable, SIDE / "framework.py", case.path("framework"), "--task-queue", "--memory", "--gc",
+    case.run([sys.executable, AUX / "framework.py", case.path("framework"), "--task-queue", "--memory", "--gc",
               "--mstx",
               "--python-stacks", "--prof", next(case.path("capture").glob("PROF_*")), "--prof-truth", truth]).expect(0)
     return next(case.path("framework").glob("*_ascend_pt"))
@@ -552,9 +552,9 @@ def many_kernels_load(case: Case) -> None:
 
 def roots() -> list[Path]:
     """Folders to search for results; they are no names of tests."""
-    given = [a for a in sys.argv[1:] if os.path.isdir(a)]
-    sys.argv[1:] = [a for a in sys.argv[1:] if a not in given]
-    return [Path(a) for a in given or [os.environ[v] for v in VARIABLES if os.environ.get(v)]]
+    folders = [a for a in sys.argv[1:] if os.path.isdir(a)]
+    sys.argv[1:] = [a for a in sys.argv[1:] if a not in folders]
+    return [Path(a) for a in folders or [os.environ[v] for v in VARIABLES if os.environ.get(v)]]
 
 
 def no_results(_case: Case) -> None:

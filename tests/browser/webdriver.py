@@ -38,13 +38,13 @@ class Browser:
         self._base = f"http://127.0.0.1:{port}"
         # Root has no user namespace of its own to put the browser into.
         options = [*OPTIONS, "--no-sandbox", f"--user-data-dir={profile}"]
-        answer = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": {
+        answer = self._query("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": {"args": options},
             "goog:loggingPrefs": {"browser": "ALL"}}}})
         self._base += f"/session/{answer['sessionId']}"
-        self._ask("POST", "/timeouts", {"script": 60000, "pageLoad": 60000})
+        self._query("POST", "/timeouts", {"script": 60000, "pageLoad": 60000})
 
-    def _ask(self, method: str, path: str, body: Optional[dict[str, Any]] = None) -> Any:
+    def _query(self, method: str, path: str, body: Optional[dict[str, Any]] = None) -> Any:
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(self._base + path, data, {"Content-Type": "application/json"}, method=method)
         try:
@@ -56,26 +56,26 @@ class Browser:
     def close(self) -> None:
         """End it, whatever state it is in."""
         try:
-            self._ask("DELETE", "")
+            self._query("DELETE", "")
         except (AssertionError, OSError):
             pass
         kept.discard(self._driver.pid)
         self._case.clean_up()
 
     def open(self, url: str) -> None:
-        self._ask("POST", "/url", {"url": url})
+        self._query("POST", "/url", {"url": url})
 
     def run(self, script: str, *args: Any) -> Any:
         """What a function body returns in the page."""
-        return self._ask("POST", "/execute/sync", {"script": script, "args": list(args)})
+        return self._query("POST", "/execute/sync", {"script": script, "args": list(args)})
 
     def screenshot(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
+        path.write_bytes(base64.b64decode(self._query("GET", "/screenshot")))
 
     def errors(self) -> list[str]:
         """What the page complained of."""
-        log = self._ask("POST", "/se/log", {"type": "browser"})
+        log = self._query("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in log if entry["level"] == "SEVERE"]
 
     def report(self, seconds: float = 120) -> dict[str, Any]:

@@ -86,7 +86,7 @@ void device_flush(struct gen *g, struct device *d, uint64_t until)
 	uint32_t file;
 	uint8_t *r;
 
-	while ((r = heap_take(d->heap, until, &file))) {
+	while ((r = heap_pop(d->heap, until, &file))) {
 		if (file == DF_STARS || file == DF_PMU) {
 			uint32_t n = d->counters[file]++;
 

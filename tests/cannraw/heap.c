@@ -75,7 +75,7 @@ uint8_t *heap_add(struct heap *h, uint64_t time, uint32_t file)
 	return h->slots + (size_t)e.slot * HEAP_RECORD;
 }
 
-uint8_t *heap_take(struct heap *h, uint64_t until, uint32_t *file)
+uint8_t *heap_pop(struct heap *h, uint64_t until, uint32_t *file)
 {
 	struct entry first, last;
 	size_t at = 0, child;

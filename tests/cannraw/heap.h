@@ -14,6 +14,6 @@ void heap_free(struct heap *h);
 /* Room for one record of FILE at TIME; the caller fills it before the next call. */
 uint8_t *heap_add(struct heap *h, uint64_t time, uint32_t file);
 /* The oldest record if it lies before UNTIL, else NULL. It stays valid until the next heap_add. */
-uint8_t *heap_take(struct heap *h, uint64_t until, uint32_t *file);
+uint8_t *heap_pop(struct heap *h, uint64_t until, uint32_t *file);
 
 #endif

@@ -147,9 +147,9 @@ class Case:
                 by_stream[real].append((start, task, end, context, kind))
         for stream, found in by_stream.items():
             found.sort()
-            told = batches([run[:2] for run in found], flips[stream], True)
+            reported = batches([run[:2] for run in found], flips[stream], True)
             busy = -1
-            for (start, task, end, context, kind), batch in zip(found, told):
+            for (start, task, end, context, kind), batch in zip(found, reported):
                 check(start < end, "empty run")
                 check(context != NO_CONTEXT or start > busy or "--ffts-parent" in self.options, "streams overlap")
                 busy = max(busy, end)
@@ -171,16 +171,16 @@ def test_apis(case: Case) -> None:
     """Every span, its name and wall times."""
     wall = case.host.clock.wall
     found = Counter(case.host.apis)
-    told = Counter()
+    reported = Counter()
     for a in case.lines["api"]:
-        told[Api(a["level"], a["type"], a["tid"], a["begin_ticks"], a["end_ticks"], a["reserve"], a["item"])] += 1
+        reported[Api(a["level"], a["type"], a["tid"], a["begin_ticks"], a["end_ticks"], a["reserve"], a["item"])] += 1
         check(a["name"] == case.host.types[f"{a['level']}_{a['type']}"], "api name", a)
         check(wall(a["begin_ticks"]) == a["begin_ns"] and wall(a["end_ticks"]) == a["end_ns"], "api time", a)
         if "item_name" in a:
             check(shown(case.host.name(a["item"])) == a["item_name"], "item", a)
         if "item_name_hex" in a:
             check(case.host.name(a["item"]).hex() == a["item_name_hex"], "item bytes", a)
-    check(found == told, "spans differ:", (found - told), (told - found))
+    check(found == reported, "spans differ:", (found - reported), (reported - found))
     check(len(case.api_ids) == len(case.lines["api"]), "spans are not distinct")
     runtime = any(api.level == 5000 for api in case.host.apis)
     check(runtime == (case.level >= 2), "runtime spans")
@@ -194,11 +194,11 @@ def test_order(case: Case) -> None:
 
 def test_runs(case: Case) -> None:
     """Every run of every task, by the key and with wall times."""
-    told: dict[Key, list[tuple[int, int]]] = defaultdict(list)
+    reported: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     wall = {device.number: device.clock.wall for device in case.devices}
     for t in case.lines["task"]:
         key = key_of(t)
-        told[key].append((t["start_ticks"], t["end_ticks"]))
+        reported[key].append((t["start_ticks"], t["end_ticks"]))
         check(wall[key[0]](t["start_ticks"]) == t["start_ns"], "start", t)
         check(wall[key[0]](t["end_ticks"]) == t["end_ns"], "end", t)
         check(case.kinds[key] == t["sqe" if key[4] == NO_CONTEXT else "sub"], "kind", t)
@@ -209,11 +209,11 @@ def test_runs(case: Case) -> None:
         check(case.host.types[f"5000_{launch.type}"] == t["host_type"], "host type", t)
         check(case.host.clock.wall(launch.time) == t["track_ns"] < t["start_ns"], "submission", t)
         check(launch.tid == t["tid"], "thread", t)
-    for runs in told.values():
+    for runs in reported.values():
         runs.sort()
-    check(told == case.runs, "runs differ")
+    check(reported == case.runs, "runs differ")
     only = {key_of(entry)[:4] for entry in case.lines["host_only"]}
-    check({key[:4] for key in told} | only == set(case.launches), "launches without a run")
+    check({key[:4] for key in reported} | only == set(case.launches), "launches without a run")
 
 
 def test_launches(case: Case) -> None:

@@ -23,7 +23,7 @@ void slices_of(unsigned int kib)
 	slice_bytes = kib * 1024ul;
 }
 
-_Noreturn void give_up(const char *what)
+_Noreturn void fail(const char *what)
 {
 	fprintf(stderr, "gen-cann: %s: %s\n", what, strerror(errno));
 	exit(1);

@@ -27,13 +27,13 @@ void slices_open(struct slices *s, const char *dir, const char *name, bool strad
 void slices_put(struct slices *s, const void *data, size_t len, size_t count);
 void slices_close(struct slices *s);
 
-_Noreturn void give_up(const char *what);
+_Noreturn void fail(const char *what);
 
 /* Ends the program with a message when OK is false; errno has the reason. */
 static inline void need(bool ok, const char *what)
 {
 	if (!ok)
-		give_up(what);
+		fail(what);
 }
 
 /* Writes PATH, and beside it `PATH.done` when DONE. */

@@ -99,9 +99,9 @@ class Copy:
             if len(lines) < 2 or len(lines) <= row:
                 raise Skip(f"{name}.csv has too few rows")
             cells = split(lines[row])
-            place = header.index(column)
-            end = re.search(r"[\t\r\n]*$", cells[place]).group()
-            cells[place] = change(cells[place][:len(cells[place]) - len(end)]) + end
+            index = header.index(column)
+            end = re.search(r"[\t\r\n]*$", cells[index]).group()
+            cells[index] = change(cells[index][:len(cells[index]) - len(end)]) + end
             lines[row] = ",".join(cells)
 
     def row_where(self, name: str, test: Callable[[dict[str, str]], bool]) -> int:

@@ -479,9 +479,9 @@ def _first_op(content: Any) -> Any:
 def _comm(group: str, key: str, amount: float, *more: str) -> Callable[[Copy], None]:
     def apply(copy: Copy) -> None:
         with copy.json(copy.file("communication.json")) as content:
-            place = _first_op(content)[group]
+            index = _first_op(content)[group]
             for name in (key, *more):
-                place[name] += amount
+                index[name] += amount
     return apply
 
 

@@ -148,8 +148,8 @@ def text_of(row: Row, key: str) -> str | None:
     return clean(bytes.fromhex(row[key + "_hex"]) if key + "_hex" in row else row[key].encode())
 
 
-def agree(what: str, got: Row, **said: object) -> None:
-    wrong = {key: (got[key], value) for key, value in said.items() if got[key] != value}
+def agree(what: str, got: Row, **fact: object) -> None:
+    wrong = {key: (got[key], value) for key, value in fact.items() if got[key] != value}
     assert not wrong, f"{what}: (read, truth) {wrong!r:.800} in {got!r:.600}"
 
 
@@ -201,23 +201,23 @@ class Comparison:
         rows = one_each("api", self.read["api"], lambda r: (r["gtid"], r["type"], r["start"], r["end"]))
         assert len(rows) == len(self.truth["api"])
         ascending("api", (row["start"] for row in self.read["api"]))
-        for said in self.truth["api"]:
-            gtid = self.pid << 32 | said["tid"]
-            row = rows[gtid, said["level"], said["begin_ns"], said["end_ns"]]
-            item = text_of(said, "item_name")
-            mode = {20000: MODES.get(said["type"] >> 16), 5500: said["name"]}.get(said["level"])
-            agree("api", row, name=item if said["level"] == 5500 else said["name"], mode=mode,
-                  item=item if said["level"] in (10000, 5500) else None)
-            self.calls[said["id"]] = row["connection"]
+        for fact in self.truth["api"]:
+            gtid = self.pid << 32 | fact["tid"]
+            row = rows[gtid, fact["level"], fact["begin_ns"], fact["end_ns"]]
+            item = text_of(fact, "item_name")
+            mode = {20000: MODES.get(fact["type"] >> 16), 5500: fact["name"]}.get(fact["level"])
+            agree("api", row, name=item if fact["level"] == 5500 else fact["name"], mode=mode,
+                  item=item if fact["level"] in (10000, 5500) else None)
+            self.calls[fact["id"]] = row["connection"]
         assert len(set(self.calls.values())) == len(self.calls)
 
-    def connection(self, said: Row) -> int:
-        return NONE if said["conn"] < 0 else self.calls[said["conn"]]
+    def connection(self, fact: Row) -> int:
+        return NONE if fact["conn"] < 0 else self.calls[fact["conn"]]
 
-    def hardware(self, said: Row) -> str:
-        if said["context"] != NONE:
-            return SUBS[said["sub"]]
-        return SQE_V6[said["sqe"]] if self.v6 else SQE[said["sqe_name"]]
+    def hardware(self, fact: Row) -> str:
+        if fact["context"] != NONE:
+            return SUBS[fact["sub"]]
+        return SQE_V6[fact["sqe"]] if self.v6 else SQE[fact["sqe_name"]]
 
     def check_tasks(self) -> None:
         self.tasks = one_each("task", self.read["task"], lambda r: self.key(r) + (r["start"], r["end"]))
@@ -225,33 +225,33 @@ class Comparison:
         ascending("task", (row["start"] for row in self.read["task"]))
         for number, row in enumerate(self.read["task"]):
             row["row"] = number
-        for said in self.truth["task"]:
-            row = self.tasks[self.key(said) + (said["start_ns"], said["end_ns"])]
-            said["row"] = row["row"]
-            hardware = self.hardware(said)
-            other = said["host_type"] or hardware
-            agree("task", row, **{"class": CLASSES[said["class"]]}, type=other, hw_type=hardware,
-                  name=text_of(said, "name") if said["class"] == "compute" else other, kernel=text_of(said, "kernel"),
-                  connection=self.connection(said), model=said["model"], pid=self.pid, source=1,
-                  submit=said.get("track_ns", 0) if said["model"] == NONE else 0)
+        for fact in self.truth["task"]:
+            row = self.tasks[self.key(fact) + (fact["start_ns"], fact["end_ns"])]
+            fact["row"] = row["row"]
+            hardware = self.hardware(fact)
+            other = fact["host_type"] or hardware
+            agree("task", row, **{"class": CLASSES[fact["class"]]}, type=other, hw_type=hardware,
+                  name=text_of(fact, "name") if fact["class"] == "compute" else other, kernel=text_of(fact, "kernel"),
+                  connection=self.connection(fact), model=fact["model"], pid=self.pid, source=1,
+                  submit=fact.get("track_ns", 0) if fact["model"] == NONE else 0)
 
     def check_kernels(self) -> None:
         rows = one_each("compute", self.read["compute"], lambda r: r["task"])
         ascending("compute", rows)
-        kernels = [said for said in self.truth["task"] if said["class"] == "compute"]
+        kernels = [fact for fact in self.truth["task"] if fact["class"] == "compute"]
         assert len(rows) == len(kernels)
-        for said in kernels:
-            row = rows[said["row"]]
-            bare = self.level and said["type"] is None
-            agree("compute", row, name=text_of(said, "name"), type=said["type"],
-                  core=BARE_CORES[said["host_type"]] if bare else said["core"],
-                  state={None: None, 0: "static", 1: "dynamic"}[said.get("op_state")],
-                  hf32={None: None, False: "NO", True: "YES"}[said.get("hf32")])
+        for fact in kernels:
+            row = rows[fact["row"]]
+            bare = self.level and fact["type"] is None
+            agree("compute", row, name=text_of(fact, "name"), type=fact["type"],
+                  core=BARE_CORES[fact["host_type"]] if bare else fact["core"],
+                  state={None: None, 0: "static", 1: "dynamic"}[fact.get("op_state")],
+                  hf32={None: None, False: "NO", True: "YES"}[fact.get("hf32")])
             # At level 0 only the whole graph's blocks are recorded.
-            if self.level or said["host_type"] != "FFTS_PLUS":
-                agree("compute", row, blocks=said["blocks"], mix_blocks=said["mix_blocks"])
+            if self.level or fact["host_type"] != "FFTS_PLUS":
+                agree("compute", row, blocks=fact["blocks"], mix_blocks=fact["mix_blocks"])
             for kind, name in enumerate(("input", "output")):
-                tensors = [tensor for tensor in said.get("tensors") or [] if tensor[0] == kind]
+                tensors = [tensor for tensor in fact.get("tensors") or [] if tensor[0] == kind]
                 agree("compute", row, **{
                     f"{name}_formats": ";".join(FORMATS[t[1]] for t in tensors) if tensors else None,
                     f"{name}_types": ";".join(TYPES[t[2]] for t in tensors) if tensors else None,
@@ -268,21 +268,21 @@ class Comparison:
         tasks = self.by_key()
         assert len(rows) == len(self.truth["memcpy"])
         ascending("memcpy", rows)
-        for said in self.truth["memcpy"]:
-            task, = tasks[self.key(said)]
-            agree("memcpy", rows[task["row"]], size=said["bytes"], operation=said["direction"])
+        for fact in self.truth["memcpy"]:
+            task, = tasks[self.key(fact)]
+            agree("memcpy", rows[task["row"]], size=fact["bytes"], operation=fact["direction"])
 
     def op_names(self) -> dict[int, str]:
         """Names of collectives by number: counted in each device's groups in the order of their calls."""
         counts: Counter = Counter()
         names = {}
-        for said in sorted(self.truth["comm_op"], key=lambda r: r["host_begin_ns"]):
+        for fact in sorted(self.truth["comm_op"], key=lambda r: r["host_begin_ns"]):
             h29 = h131 = 0
-            for byte in said["group"].encode():
+            for byte in fact["group"].encode():
                 h29, h131 = (h29 * 29 + byte) % 2 ** 32, (h131 * 131 + byte) % 2 ** 32
             digits = str(h29 << 32 | h131)[-3:]
-            names[said["op"]] = f"{said['name']}_{digits}_{counts[said['device'], said['group']]}_1"
-            counts[said["device"], said["group"]] += 1
+            names[fact["op"]] = f"{fact['name']}_{digits}_{counts[fact['device'], fact['group']]}_1"
+            counts[fact["device"], fact["group"]] += 1
         return names
 
     def check_collectives(self) -> None:
@@ -291,19 +291,19 @@ class Comparison:
         assert len(rows) == len(self.truth["comm_op"])
         ascending("comm_op", (row["start"] for row in self.read["comm_op"]))
         one_each("comm_op", self.read["comm_op"], lambda r: r["id"])
-        ranks = {said["op"]: said["ranks"] for said in self.truth["comm_task"]}
+        ranks = {fact["op"]: fact["ranks"] for fact in self.truth["comm_task"]}
         spans, tasks = defaultdict(list), {self.key(row): row for row in self.truth["task"]}
-        for said in self.truth["comm_task"]:  # the master plane's: all of a graph, else the main stream's
-            if "--comm-ffts" in self.words or said["plane"] == 0:
-                spans[said["op"]].append(tasks[self.key(said)])
-        for said in self.truth["comm_op"]:
-            agree("comm_op", rows[self.connection(said)], name=names[said["op"]],
-                  start=min(task["start_ns"] for task in spans[said["op"]]),
-                  end=max(task["end_ns"] for task in spans[said["op"]]), group=said["group"], relay=int(said["relay"]),
-                  retry=int(said["retry"]),
-                  dtype=said["dtype"], algorithm=said["alg"], count=said["count"], type=said["name"],
-                  device=said["device"], tasks=said["tasks"], measured=said["tasks"], model=NONE,
-                  ranks=ranks[said["op"]])
+        for fact in self.truth["comm_task"]:  # the master plane's: all of a graph, else the main stream's
+            if "--comm-ffts" in self.words or fact["plane"] == 0:
+                spans[fact["op"]].append(tasks[self.key(fact)])
+        for fact in self.truth["comm_op"]:
+            agree("comm_op", rows[self.connection(fact)], name=names[fact["op"]],
+                  start=min(task["start_ns"] for task in spans[fact["op"]]),
+                  end=max(task["end_ns"] for task in spans[fact["op"]]), group=fact["group"], relay=int(fact["relay"]),
+                  retry=int(fact["retry"]),
+                  dtype=fact["dtype"], algorithm=fact["alg"], count=fact["count"], type=fact["name"],
+                  device=fact["device"], tasks=fact["tasks"], measured=fact["tasks"], model=NONE,
+                  ranks=ranks[fact["op"]])
 
     def check_parts(self) -> None:
         rows = one_each("comm_task", self.read["comm_task"], lambda r: r["task"])
@@ -312,31 +312,31 @@ class Comparison:
         graph = "--comm-ffts" in self.words
         assert len(rows) == len(self.truth["comm_task"])
         ascending("comm_task", rows)
-        for said in self.truth["comm_task"]:
-            task, = tasks[self.key(said)]
+        for fact in self.truth["comm_task"]:
+            task, = tasks[self.key(fact)]
             row = rows[task["row"]]
-            agree("comm_task", row, name=names[said["op"]], type=said["name"], plane=said["plane"],
-                  group=said["group"], notify=said["notify"], src=said["local"], dst=said["remote"],
-                  transport=said["transport"], size=said["bytes"], dtype=said["dtype"], link=said["link"],
-                  rdma_type=65535, master=int(graph or said["plane"] == 0), estimate=said["bytes"] / 20000)
-            assert ops[row["op"]]["connection"] == self.connection(said)
-            assert math.isclose(row["bandwidth"], said["bytes"] * 1e9 / (task["end"] - task["start"]))
+            agree("comm_task", row, name=names[fact["op"]], type=fact["name"], plane=fact["plane"],
+                  group=fact["group"], notify=fact["notify"], src=fact["local"], dst=fact["remote"],
+                  transport=fact["transport"], size=fact["bytes"], dtype=fact["dtype"], link=fact["link"],
+                  rdma_type=65535, master=int(graph or fact["plane"] == 0), estimate=fact["bytes"] / 20000)
+            assert ops[row["op"]]["connection"] == self.connection(fact)
+            assert math.isclose(row["bandwidth"], fact["bytes"] * 1e9 / (task["end"] - task["start"]))
 
-    def numbers(self, said: Row, task: Row) -> dict[str, float]:
+    def numbers(self, fact: Row, task: Row) -> dict[str, float]:
         """What the counters of one kernel come to (outputs 3.2)."""
-        core = {"AIC": 0, "MIX_AIC": 0}.get(said["core"], 1)
+        core = {"AIC": 0, "MIX_AIC": 0}.get(fact["core"], 1)
         cycles, values = [0, 0], [[0] * 8, [0] * 8]
-        cycles[core], values[core] = said["cycles"], said["values"]
-        if said["block_records"]:
-            cycles[1 - core], values[1 - core] = said["block_cycles"], said["block_values"]
+        cycles[core], values[core] = fact["cycles"], fact["values"]
+        if fact["block_records"]:
+            cycles[1 - core], values[1 - core] = fact["block_cycles"], fact["block_values"]
         out: dict[str, float] = {}
-        for side, prefix in enumerate(("aic", "aiv")):
-            blocks = max(1, task["blocks"] if side == core else task["mix_blocks"])
-            total = cycles[side] * 1000 / blocks * math.ceil(blocks / CORES[side]) / MHZ
-            event = dict(zip((AIC_EVENTS, AIV_EVENTS)[side], values[side]))
-            out[f"{prefix}_total_time"], out[f"{prefix}_total_cycles"] = total, cycles[side]
-            for name, events in PARTS[side]:
-                ratio = sum(event[e] for e in events) / cycles[side] if cycles[side] else 0
+        for core_kind, prefix in enumerate(("aic", "aiv")):
+            blocks = max(1, task["blocks"] if core_kind == core else task["mix_blocks"])
+            total = cycles[core_kind] * 1000 / blocks * math.ceil(blocks / CORES[core_kind]) / MHZ
+            event = dict(zip((AIC_EVENTS, AIV_EVENTS)[core_kind], values[core_kind]))
+            out[f"{prefix}_total_time"], out[f"{prefix}_total_cycles"] = total, cycles[core_kind]
+            for name, events in PARTS[core_kind]:
+                ratio = sum(event[e] for e in events) / cycles[core_kind] if cycles[core_kind] else 0
                 out[f"{prefix}_{name}_ratio"], out[f"{prefix}_{name}_time"] = ratio, total * ratio
             out[f"{prefix}_icache_miss_rate"] = event[0x55] / event[0x54] if event[0x54] else 0
         return out
@@ -348,30 +348,30 @@ class Comparison:
             assert row["name"] not in rows[row["task"]], f"{row} twice"
             rows[row["task"]][row["name"]] = row["value"]
         assert len(rows) == len(self.truth["pmu"])
-        truth = {said["row"]: said for said in self.truth["task"]}
-        for said in self.truth["pmu"]:
-            task = self.tasks[self.key(said) + (said["start_ns"], said["end_ns"])]
-            got, want = rows[task["row"]], self.numbers(said, truth[task["row"]])
+        truth = {fact["row"]: fact for fact in self.truth["task"]}
+        for fact in self.truth["pmu"]:
+            task = self.tasks[self.key(fact) + (fact["start_ns"], fact["end_ns"])]
+            got, want = rows[task["row"]], self.numbers(fact, truth[task["row"]])
             assert got.keys() == want.keys(), (sorted(got), sorted(want))
             for name, value in want.items():
-                assert math.isclose(got[name], value, rel_tol=1e-12), f"{name}: {got[name]}, truth {value}: {said}"
+                assert math.isclose(got[name], value, rel_tol=1e-12), f"{name}: {got[name]}, truth {value}: {fact}"
 
     def check_mstx(self) -> None:
         rows = one_each("mstx", self.read["mstx"], lambda r: r["range"])
         assert len(rows) == len(self.truth["mstx"])
         ascending("mstx", (row["start"] for row in self.read["mstx"]))
-        for said in self.truth["mstx"]:
-            gtid = self.pid << 32 | said["tid"]
-            agree("mstx", rows[said["mark_id"]], start=said["start_ns"], end=said["end_ns"],
-                  type={"range": 2, "mark": 3}[said["event"]], message=text_of(said, "message"), gtid=gtid,
-                  end_gtid=gtid, domain=said["domain"], connection=said["mark_id"] + 4000000001,
-                  device_start=said.get("dev_start_ns", 0), device_end=said.get("dev_end_ns", 0))
+        for fact in self.truth["mstx"]:
+            gtid = self.pid << 32 | fact["tid"]
+            agree("mstx", rows[fact["mark_id"]], start=fact["start_ns"], end=fact["end_ns"],
+                  type={"range": 2, "mark": 3}[fact["event"]], message=text_of(fact, "message"), gtid=gtid,
+                  end_gtid=gtid, domain=fact["domain"], connection=fact["mark_id"] + 4000000001,
+                  device_start=fact.get("dev_start_ns", 0), device_end=fact.get("dev_end_ns", 0))
 
     def check_steps(self) -> None:
         times: dict[tuple, dict[int, int]] = defaultdict(dict)
-        for said in self.truth["step"]:
-            if said["tag"] not in (11, 12):
-                times[said["device"], said["model"], said["index"]][said["tag"]] = said["time_ns"]
+        for fact in self.truth["step"]:
+            if fact["tag"] not in (11, 12):
+                times[fact["device"], fact["model"], fact["index"]][fact["tag"]] = fact["time_ns"]
         rows = one_each("iteration", self.read["iteration"], lambda r: (r["device"], r["model"], r["id"]))
         assert rows.keys() == times.keys(), (len(rows), len(times))
         parts = []
@@ -648,8 +648,8 @@ def giant_numbers() -> None:
               ("ffts_profile.data.0", 128,
                ((0, "H"), (16, "H"), (20, "H"), (32, "Q"), (48, "Q"), (112, "Q"), (120, "Q"))),
               ("ts_track.data.0", 40, ((0, "H"), (8, "Q"), (16, "Q"), (18, "H"), (24, "Q"), (36, "H")))]
-    for name, size, places in fields:
-        for offset, layout in places:
+    for name, size, positions in fields:
+        for offset, layout in positions:
             bits = 8 * struct.calcsize(layout)
             for value in 2 ** bits - 1, 2 ** (bits - 1), 0:
                 prof = copy_of(TINY)
@@ -733,9 +733,9 @@ def crowded_call() -> None:
                 head = struct.pack("<HHIIIQ", 0x5A5A, kind, of, 7, size - 24, begin + 1 + number)
                 return (head + content).ljust(size, b"\0")
             track = record(5000, 802, struct.pack("<HHIQ", 0, 9, number, 0), 64)
-            told = record(level, 0, struct.pack("<QIQI", number, 0, 1, 1), 64) if level == 10000 else \
+            payload = record(level, 0, struct.pack("<QIQI", number, 0, 1, 1), 64) if level == 10000 else \
                 record(level, 10, struct.pack("<44xI", 5), 256)
-            for base, one in ("aging.compact.task_track", track), (name, told):
+            for base, one in ("aging.compact.task_track", track), (name, payload):
                 records[base].append(one)
         for base, content in records.items():
             with (data / f"{base}.slice_0").open("ab") as file:
@@ -752,13 +752,13 @@ def lost_records() -> None:
     prof = copy_of(SMALL)
     path = prof / "device_0/data/stars_soc.data.0.slice_0"
     data = path.read_bytes()
-    gone = [100, 101, 500, 777]
+    missing = [100, 101, 500, 777]
     records = [data[i:i + 64] for i in range(0, len(data), 64)]
-    path.write_bytes(b"".join(r for i, r in enumerate(records) if i not in gone))
+    path.write_bytes(b"".join(r for i, r in enumerate(records) if i not in missing))
     read = dump(prof)
-    assert lost(read, "records of stars_soc.data.0 that the device lost") == len(gone)
+    assert lost(read, "records of stars_soc.data.0 that the device lost") == len(missing)
     whole = original(SMALL)[2]
-    assert len(whole["task"]) - len(gone) <= len(read["task"]) < len(whole["task"])
+    assert len(whole["task"]) - len(missing) <= len(read["task"]) < len(whole["task"])
 
 
 def names() -> None:

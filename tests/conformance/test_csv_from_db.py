@@ -261,14 +261,14 @@ class Capture:
         queue = [row for row in self.rows("PYTORCH_API", "WHERE type = 50002 AND connectionId IS NOT NULL")]
         calls = {row["connectionId"]: row for row in self.rows("CANN_API")}
         put = {numbers[row["connectionId"]]: row for row in queue if self.text(row["name"]).startswith("Enqueue")}
-        taken = [row for row in queue if self.text(row["name"]).startswith("Dequeue")]
+        dequeues = [row for row in queue if self.text(row["name"]).startswith("Dequeue")]
         out: dict[int, list[int]] = defaultdict(list)
         for task in self.tasks:
             call = calls.get(task["connectionId"])
             if self.text(task["taskType"]) != "MEMCPY_ASYNC" or task["connectionId"] in listed or call is None:
                 continue
             thread, when = call["globalTid"], int(call["startNs"])
-            inside = [row for row in taken if row["globalTid"] == thread
+            inside = [row for row in dequeues if row["globalTid"] == thread
                       and int(row["startNs"]) <= when <= int(row["endNs"])]
             if inside:
                 enqueue = put.get(numbers[max(inside, key=lambda row: int(row["startNs"]))["connectionId"]])
@@ -393,11 +393,11 @@ def close(one: str, other: str) -> bool:
         return False
 
 
-def compare(name: str, told: Table, right: Table) -> None:
+def compare(name: str, written: Table, right: Table) -> None:
     """Cells of one table; sums of squares may differ in the last decimal."""
-    assert told[0] == right[0], f"{name}: header {told[0]}, expected {right[0]}"
-    assert len(told) == len(right), f"{name}: {len(told)} rows, expected {len(right)}"
-    for number, (mine, expected) in enumerate(zip(told, right), 1):
+    assert written[0] == right[0], f"{name}: header {written[0]}, expected {right[0]}"
+    assert len(written) == len(right), f"{name}: {len(written)} rows, expected {len(right)}"
+    for number, (mine, expected) in enumerate(zip(written, right), 1):
         assert len(mine) == len(expected), f"{name} row {number}: {len(mine)} cells, expected {len(expected)}"
         for title, one, other in zip(right[0], mine, expected):
             same = one == other or other == "?" or (title == "Variance" and close(one, other))

@@ -34,7 +34,7 @@ from harness import ROOT, SOAK, Skip, Tests, execute
 BUILD = Path(os.environ.get("NPUSCOPE_BUILD", ROOT / "build"))
 NPUSCOPE = BUILD / "npuscope"
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3
 SECONDS = 100       # for one analysis, also of a file that claims to be huge, on a busy machine
 HUGE = 100 << 30    # bytes of a sparse file
@@ -109,9 +109,9 @@ def check(result: Path, loose: bool = False) -> None:
     names = CONTRADICTED[_running.partition("_")[0]].split() if loose else []
     ignored = [word for name in names for word in ("--ignore", name)]
     done = execute("tools/conformance/check", *ignored, result)
-    said = "\n".join(line for line in done.stdout.splitlines() if not line.startswith(("PASS", "SKIP", "NOTE")))
+    failures = "\n".join(line for line in done.stdout.splitlines() if not line.startswith(("PASS", "SKIP", "NOTE")))
     assert done.returncode == 0 or "nothing to check" in done.stderr, \
-        f"{result.name}: {said[:1500]} {done.stderr[:300]}"
+        f"{result.name}: {failures[:1500]} {done.stderr[:300]}"
 
 
 def no_temporary(*folders: Path) -> None:
@@ -246,7 +246,7 @@ def good_torch() -> Path:
     """A *_ascend_pt directory over CANN's data."""
     prof, truth = good_cann(BESIDE_TORCH)
     out = fresh("torch")
-    done = subprocess.run([sys.executable, SIDE / "framework.py", out, "--memory", "--python-stacks", "--prof", prof,
+    done = subprocess.run([sys.executable, AUX / "framework.py", out, "--memory", "--python-stacks", "--prof", prof,
                            "--prof-truth", truth, "--truth", fresh("truth")], capture_output=True, text=True,
                           check=True)
     return Path(done.stdout.splitlines()[-1])
@@ -287,12 +287,12 @@ def tasks_in(result: Path) -> list[tuple]:
     return query(database_in(result), "SELECT startNs, endNs, deviceId, streamId, taskId FROM TASK")
 
 
-def expect_rows(what: str, got: list[tuple], said: list[tuple], most_lost: int) -> None:
+def expect_rows(what: str, got: list[tuple], truth: list[tuple], most_lost: int) -> None:
     """Nothing was made up, and no more is missing than was damaged."""
-    strange = set(got) - set(said)
+    strange = set(got) - set(truth)
     assert not strange, f"{what}: {len(strange)} rows that never were, such as {next(iter(strange))}"
-    lost = len(said) - len(got)
-    assert lost <= most_lost, f"{what}: {lost} of {len(said)} rows are missing, {most_lost} were damaged"
+    lost = len(truth) - len(got)
+    assert lost <= most_lost, f"{what}: {lost} of {len(truth)} rows are missing, {most_lost} were damaged"
 
 
 # --- own sessions -------------------------------------------------------------------------------------------
@@ -1048,12 +1048,12 @@ def killed() -> None:
     for path in inputs():
         begin = time.monotonic()
         whole = whole_result(path)
-        takes = time.monotonic() - begin
+        elapsed = time.monotonic() - begin
         out = fresh()
         for number in range(12):
             run = subprocess.Popen([NPUSCOPE, "analyze", path, "-o", out, *ALL], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)
-            time.sleep(rng.random() * takes)
+            time.sleep(rng.random() * elapsed)
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
             for entry in out.iterdir() if out.exists() else ():
@@ -1067,19 +1067,19 @@ def killed() -> None:
 
 
 @test
-def killed_in_place() -> None:
+def killed_beside_input() -> None:
     """The same in the input's own directory."""
     rng = random.Random(SEED)
     for path in (p for p in inputs() if p.is_dir()):
         copy = copy_of(path)
         begin = time.monotonic()
         assert analyze(copy).status in (DONE, PARTIAL)
-        takes = time.monotonic() - begin
+        elapsed = time.monotonic() - begin
         whole = digest(copy)
         for _ in range(6):
             run = subprocess.Popen([NPUSCOPE, "analyze", copy], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    start_new_session=True)
-            time.sleep(rng.random() * takes)
+            time.sleep(rng.random() * elapsed)
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
             now = {name: content for name, content in digest(copy).items() if not name.startswith(".")}

@@ -263,10 +263,10 @@ class TraceFile:
         with open(self.folder / "kernel_details.csv", encoding="utf-8") as file:
             kernels = [row for row in csv.DictReader(file) if not row["Name"].startswith("hcom")]
         assert capture["kernels"] == len(kernels), f"{capture['kernels']} kernels, {len(kernels)} in the table"
-        told = {row["Name"]: (row["Type"], row["Accelerator Core"]) for row in kernels if row["Type"] != "N/A"}
+        reported = {row["Name"]: (row["Type"], row["Accelerator Core"]) for row in kernels if row["Type"] != "N/A"}
         totals = Totals()
         for event in self.of_type(COMPUTING):     # the trace has no types, and AI_CORE for both kinds of core
-            key = told.get(event["name"], (event["name"], event["args"]["Task Type"]))
+            key = reported.get(event["name"], (event["name"], event["args"]["Task Type"]))
             totals.add(key, event["end"] - event["start"])
         totals.check(result["operators"]["rows"], lambda row: (row["type"], row["core"]), True, 40)
         totals = Totals()

@@ -39,8 +39,8 @@ def as_expected(name: str, found: Future[golden.Files], known: dict[str, golden.
     """A case's test."""
     def test() -> None:
         able()
-        said = golden.differences(known.get(name), found.result())
-        assert not said, "; ".join(said[:8]) + (f"; {len(said) - 8} more" if len(said) > 8 else "") + \
+        printed = golden.differences(known.get(name), found.result())
+        assert not printed, "; ".join(printed[:8]) + (f"; {len(printed) - 8} more" if len(printed) > 8 else "") + \
             ". `make golden GOLDEN='keep=DIR against=DIR'` shows it"
     return test
 
@@ -58,14 +58,14 @@ def differences_are_found() -> None:
     want = {"input .": file("1"), "text a.csv": file("2"), "text,db a.csv": file("2"),
             "db x.db": file("3", "TASK=5 B=1")}
     assert not golden.differences(want, dict(want))
-    for changed, told in (({"text a.csv": file("9")}, "differs: text a.csv"),
+    for changed, differences in (({"text a.csv": file("9")}, "differs: text a.csv"),
                           ({"db x.db": file("4", "TASK=4 B=1")}, "TASK 5 -> 4"),
                           ({"db x.db": file("4", "B=1")}, "TASK 5 -> 0"), ({"folded f": file("7")}, "new: folded f"),
                           ({"input .": file("8")}, "input")):
-        (said,) = golden.differences(want, {**want, **changed})
-        assert told in said, said
-    for gone in list(want)[1:]:
-        assert golden.differences(want, {key: want[key] for key in want if key != gone}) == [f"missing: {gone}"]
+        (printed,) = golden.differences(want, {**want, **changed})
+        assert differences in printed, printed
+    for missing in list(want)[1:]:
+        assert golden.differences(want, {key: want[key] for key in want if key != missing}) == [f"missing: {missing}"]
     assert golden.differences(None, want)
 
 
@@ -83,7 +83,7 @@ def expected_reads_back() -> None:
             golden.EXPECTED = kept
 
 
-def databases_are_told_apart() -> None:
+def databases_are_separate() -> None:
     """By a value, its type, the order of rows and of columns, an index; not by how SQLite lays them out."""
     def dumped(script: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +126,7 @@ def main() -> int:
     cases = [case for case in golden.CASES if not words or any(word in case.name for word in words)]
     with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, \
             ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for test in (differences_are_found, expected_reads_back, databases_are_told_apart, kept_results_are_compared):
+        for test in (differences_are_found, expected_reads_back, databases_are_separate, kept_results_are_compared):
             tests.run(test.__name__, test)
         tests.run("no_other_cases", lambda: no_other_cases(known))
         if golden.PROGRAM.exists() and platform.machine() == "x86_64":

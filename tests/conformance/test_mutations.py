@@ -46,7 +46,7 @@ GENERATED = [
     test_results.Case("torch", "--tasks 300 --memcpy-every 9 --aicpu-every 11 --pmu",
                       "--task-queue --memory --python-stacks --gc --steps 3", ""),
     test_results.Case("msprof", "--tasks 200 --mstx-every 9 --aicpu-every 9 --model 5 --step-trace"),
-    test_results.Case("counters", "--tasks 200", side="--version2"),
+    test_results.Case("counters", "--tasks 200", aux="--version2"),
 ]
 
 
@@ -66,9 +66,9 @@ def session(where: Path) -> list[Path]:
     host, where nothing runs on a device."""
     source, out = where / "session", where / "of_session"
     test_results.run(SESSIONS, source, 300, "more")
-    told = json.loads((source / "session.json").read_text())
-    told["request"]["all"] = True
-    (source / "session.json").write_text(json.dumps(told))
+    document = json.loads((source / "session.json").read_text())
+    document["request"]["all"] = True
+    (source / "session.json").write_text(json.dumps(document))
     test_results.run(test_results.PROGRAM, "analyze", "-o", out, source)
     return [min((out / "ranks").iterdir()), *(out / "whole_host").iterdir()]
 

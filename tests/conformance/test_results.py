@@ -44,7 +44,7 @@ class Case(NamedTuple):
     name: str
     tasks: Optional[str] = None
     framework: Optional[str] = None
-    side: Optional[str] = None
+    aux: Optional[str] = None
 
 
 CASES = [
@@ -63,8 +63,8 @@ CASES = [
     Case("mangled", "--tasks 600 --mangle --straddle --no-done --host-counter none"),
     Case("no collectives", "--tasks 300 --comm-every 0 --threads 1 --streams 1"),
     Case("one kernel", "--tasks 1 --comm-every 0"),
-    Case("side files", "--tasks 600 --pmu", side=""),
-    Case("side files 2.0", "--tasks 600 --aicpu-every 9", side="--version2"),
+    Case("side files", "--tasks 600 --pmu", aux=""),
+    Case("side files 2.0", "--tasks 600 --aicpu-every 9", aux="--version2"),
     Case("framework", "--tasks 1200", "--task-queue --memory --python-stacks --gc --mstx"),
     Case("framework, no queue", "--tasks 900 --threads 2", ""),
     Case("framework, one thread", "--tasks 900 --threads 1 --level 1 --pmu", "--threads 1 --steps 1 --memory"),
@@ -91,18 +91,18 @@ def run(*command: object, allowed: tuple[int, ...] = (0,)) -> str:
 
 def capture(case: Case, where: Path) -> Path:
     """Generate a capture; what to analyse."""
-    side, prof = ROOT / "tests" / "cannraw_side", None
+    aux, prof = ROOT / "tests" / "cannraw_aux", None
     more: list[object] = []
     if case.tasks is not None:
         run(GENERATOR, *case.tasks.split(), "--truth", where / "tasks.jsonl", where / "cann")
         prof = next((where / "cann").glob("PROF_*"))
         more = ["--prof", prof, "--prof-truth", where / "tasks.jsonl"]
-    if case.side is not None:
-        run(sys.executable, side / "sidecars.py", prof, *case.side.split())
+    if case.aux is not None:
+        run(sys.executable, aux / "sidecars.py", prof, *case.aux.split())
     if case.framework is None:
         assert prof
         return prof
-    run(sys.executable, side / "framework.py", where / "torch", *more, *case.framework.split(),
+    run(sys.executable, aux / "framework.py", where / "torch", *more, *case.framework.split(),
         "--truth", where / "torch.jsonl")
     return where / "torch"
 
@@ -218,8 +218,8 @@ def collectives(result: Result) -> int:
     """The communication layer against COMMUNICATION_OP, its planes against COMMUNICATION_TASK_INFO."""
     layer = result.slices("Communication", "HCCL")
     planes = [one for one in layer if result.lane[one["pid"], one["tid"]].startswith("Plane")]
-    told = [one for one in layer if not result.lane[one["pid"], one["tid"]].startswith("Plane")]
-    count = same("collectives", ((one["name"], *span(one)) for one in told), result.db.execute(
+    layer_rows = [one for one in layer if not result.lane[one["pid"], one["tid"]].startswith("Plane")]
+    count = same("collectives", ((one["name"], *span(one)) for one in layer_rows), result.db.execute(
         "SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName"))
     if planes:
         same("tasks of collectives",
@@ -348,12 +348,12 @@ def counters(result: Result) -> int:
     for layer, table in COUNTERS.items():
         db = {when for when, in result.db.execute(f"SELECT timestampNs FROM {table}")} if table in result.tables() \
             else set()
-        told = moments.get(layer, set())
+        shown = moments.get(layer, set())
         # traces end the last frequency with the session, older ones in whole us
         if layer == "AI Core Freq":
             end = result.db.execute("SELECT endTimeNs FROM SESSION_TIME_INFO").fetchone()[0]
-            told -= {end, end // 1000 * 1000} - db
-        assert told == db, f"{layer}: only in the text {sorted(told - db)[:3]}, only in {table} {sorted(db - told)[:3]}"
+            shown -= {end, end // 1000 * 1000} - db
+        assert shown == db, f"{layer}: only in the text {sorted(shown - db)[:3]}, only in {table} {sorted(db - shown)[:3]}"
     return sum(map(len, moments.values()))
 
 
@@ -449,7 +449,7 @@ def mindspore(where: Path) -> None:
 def conforming(case: Case, generation: str, result: Path) -> None:
     """The checker's word on a result, and a comparison of its text and databases."""
     # the generator's system calls of a thread overlap each other
-    ignored = ["--ignore", "V8"] if case.side is not None else []
+    ignored = ["--ignore", "V8"] if case.aux is not None else []
     done = execute("tools/conformance/check", result, "--generation", generation.upper(), *ignored)
     bad = [line for line in done.stdout.splitlines() if line.startswith(("FAIL", "  "))]
     assert done.returncode == 0, "\n".join(["the checker found", *bad[:20], done.stderr[-300:]])
@@ -458,7 +458,7 @@ def conforming(case: Case, generation: str, result: Path) -> None:
     wanted = {"tasks", "kernels"} if case.tasks is not None else set()
     wanted |= {"framework"} if case.framework is not None else set()
     wanted |= {"memory"} if "--memory" in (case.framework or "") else set()
-    wanted |= {"counters"} if case.side is not None else set()
+    wanted |= {"counters"} if case.aux is not None else set()
     wanted |= {"marks"} if "--mstx-every" in (case.tasks or "") else set()
     assert all(seen[name] for name in wanted), f"nothing was compared: {seen}"
     for name in ("npuscope.pftrace", "npuscope.folded"):

@@ -111,9 +111,9 @@ def compare_generations(before: Path, after: Path) -> None:
     assert set(have) <= set(made), f"tables missing: {sorted(set(have) - set(made))}"
     for table in have:
         was, is_now = column_names(old, table), column_names(new, table)
-        gone, come = COMPAT_COLUMNS.get(table, (set(), set()))
-        assert set(was) - gone | come == set(is_now), f"{table}: columns {is_now}"
-        shared = [name for name in was if name not in gone]
+        removed, come = COMPAT_COLUMNS.get(table, (set(), set()))
+        assert set(was) - removed | come == set(is_now), f"{table}: columns {is_now}"
+        shared = [name for name in was if name not in removed]
         if table == "META_DATA":
             assert ("SCHEMA_VERSION", "1.2.0") in new.execute("SELECT * FROM META_DATA").fetchall()
         elif table == "STRING_IDS":
@@ -147,8 +147,8 @@ def check_same(folder: Path) -> None:
         source = copy_of(folder, scratch)
         database = next(source.glob("ascend_*_profiler*.db"))
         originals = {path: digest(path) for path in source.iterdir()}
-        said = convert(database, scratch / "out")
-        assert "lost" not in said, said
+        printed = convert(database, scratch / "out")
+        assert "lost" not in printed, printed
         assert {path: digest(path) for path in source.iterdir()} == originals, "the input was changed"
         for path in originals:
             compare(path, scratch / "out" / path.name)

@@ -26,7 +26,7 @@ from harness import ROOT, SOAK, Tests, dump_program as compiled_dump, raw_data_p
 Row = dict
 Tables = dict[str, list[Row]]
 
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 BUILD = Path(os.environ.get("NPS_BUILD", ROOT / "build"))
 OP, QUEUE, PYTHON, MSTX = 50001, 50002, 50003, 50004
 FULL = "--task-queue --memory --python-stacks --gc --mstx"
@@ -59,7 +59,7 @@ def task_program() -> Path:
 
 
 def generate(where: Path, options: str, *more: object) -> tuple[Path, Tables]:
-    command = [sys.executable, str(SIDE / "framework.py"), str(where / "pt"), *options.split(), *map(str, more),
+    command = [sys.executable, str(AUX / "framework.py"), str(where / "pt"), *options.split(), *map(str, more),
                "--truth", str(where / "truth")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -82,16 +82,16 @@ def dump(result: Path, *options: str) -> Tables:
 
 # --- comparison ---------------------------------------------------------------------------------------------
 
-def same(what: str, got: object, said: object) -> None:
-    if isinstance(got, list) and isinstance(said, list):
-        assert len(got) == len(said), f"{what}: {len(got)} rows, the truth has {len(said)}"
-        for number, (one, two) in enumerate(zip(got, said)):
+def same(what: str, got: object, stated: object) -> None:
+    if isinstance(got, list) and isinstance(stated, list):
+        assert len(got) == len(stated), f"{what}: {len(got)} rows, the truth has {len(stated)}"
+        for number, (one, two) in enumerate(zip(got, stated)):
             assert one == two, f"{what}: row {number}: {one!r:.600}, the truth has {two!r:.600}"
-    assert got == said, f"{what}: {got!r:.600}, the truth has {said!r:.600}"
+    assert got == stated, f"{what}: {got!r:.600}, the truth has {stated!r:.600}"
 
 
-def multiset(what: str, got: Iterable[tuple], said: Iterable[tuple]) -> None:
-    one, two = Counter(got), Counter(said)
+def multiset(what: str, got: Iterable[tuple], stated: Iterable[tuple]) -> None:
+    one, two = Counter(got), Counter(stated)
     assert one == two, f"{what}: only read {list((one - two).items())[:2]!r:.900}, " \
                        f"only in the truth {list((two - one).items())[:2]!r:.900}"
 
@@ -111,12 +111,12 @@ def tid(row: Row) -> int:
 class Comparison:
     """What was read, and what a truth file has."""
 
-    def __init__(self, got: Tables, said: Tables) -> None:
-        self.got, self.said = got, said
+    def __init__(self, got: Tables, stated: Tables) -> None:
+        self.got, self.stated = got, stated
         self.torch = {kind: [row for row in got["torch"] if row["type"] == kind] for kind in (OP, QUEUE, PYTHON, MSTX)}
         order = [row["type"] for row in got["torch"]]
-        places = [QUEUE, PYTHON, OP, MSTX]
-        assert order == sorted(order, key=places.index), "kinds of rows are mixed"
+        sources = [QUEUE, PYTHON, OP, MSTX]
+        assert order == sorted(order, key=sources.index), "kinds of rows are mixed"
         self.chains: dict[int, list[str]] = defaultdict(list)
         for row in got["frame"]:
             assert row["depth"] == len(self.chains[row["id"]]), "depths of a stack"
@@ -140,21 +140,21 @@ class Comparison:
                    if row["callchain"] is not None else (), row["modules"], row["extra"]) for row in rows),
                  ((clean(row["name"]), row["start_ns"], row["end_ns"], row["pid"] << 32 | row["tid"], row["sequence"],
                    row["forward"], listed(row["shapes"]), listed(row["dtypes"]), tuple(row["stack"]),
-                   ";".join(row["modules"]) or None, row["extra"] or None) for row in self.said["op"]))
+                   ";".join(row["modules"]) or None, row["extra"] or None) for row in self.stated["op"]))
         stacks = [tuple(chain) for chain in self.chains.values()]
         assert len(stacks) == len(set(stacks)), "a stack has two ids"
         same("steps", [(row["id"], row["start"], row["end"]) for row in self.got["step"]],
-             [(row["id"], row["start_ns"], row["end_ns"]) for row in self.said["step"]])
+             [(row["id"], row["start_ns"], row["end_ns"]) for row in self.stated["step"]])
         multiset("user ranges", ((row["name"], row["start"], row["end"], tid(row)) for row in self.torch[MSTX]),
-                 ((clean(row["name"]), row["start_ns"], row["end_ns"], row["tid"]) for row in self.said["mstx"]))
+                 ((clean(row["name"]), row["start_ns"], row["end_ns"], row["tid"]) for row in self.stated["mstx"]))
 
     def queue(self) -> None:
         rows = self.torch[QUEUE]
         keys = [(row["name"].startswith("Dequeue@"), row["start"]) for row in rows]
         assert keys == sorted(keys), "queue rows are not by side and start"
         multiset("queue", ((row["name"], row["correlation"], row["start"], row["end"], tid(row)) for row in rows),
-                 ((f"{side.title()}@{row['name']}", row["correlation"], row["start_ns"], row["end_ns"], row["tid"])
-                  for side in ("enqueue", "dequeue") for row in self.said[side]))
+                 ((f"{direction.title()}@{row['name']}", row["correlation"], row["start_ns"], row["end_ns"], row["tid"])
+                  for direction in ("enqueue", "dequeue") for row in self.stated[direction]))
 
     def links(self) -> None:
         """Both ends of the queue, and forward and backward, share a connection."""
@@ -170,8 +170,8 @@ class Comparison:
         multiset("pairs of the queue",
                  ((rows[0]["correlation"], rows[0]["name"][:8], rows[1]["name"][:8]) for rows in pairs
                   if rows[0]["type"] == QUEUE and rows[0]["correlation"] == rows[1]["correlation"]),
-                 ((row["correlation"], "Enqueue@", "Dequeue@") for row in self.said["dequeue"]))
-        ops, flows = self.said["op"], [row for row in self.said["fwdbwd"] if row["flow"]]
+                 ((row["correlation"], "Enqueue@", "Dequeue@") for row in self.stated["dequeue"]))
+        ops, flows = self.stated["op"], [row for row in self.stated["fwdbwd"] if row["flow"]]
         found = {rows[1]["sequence"]: rows for rows in pairs if rows[0]["type"] == OP}
         same("pairs of forward and backward", sorted(found), sorted(row["sequence"] for row in flows))
         for row in flows:       # databases name the outermost operator with the number, traces the innermost
@@ -181,27 +181,27 @@ class Comparison:
             assert one["start"] <= forward["start_ns"] and forward["end_ns"] <= one["end"], "forward is elsewhere"
 
     def frames(self) -> None:
-        rows, said = self.torch[PYTHON], self.said["frame"]
-        places = {row["python_id"]: number for number, row in enumerate(rows)}
-        assert len(places) == len(rows), "a call's id is not its own"
+        rows, stated = self.torch[PYTHON], self.stated["frame"]
+        numbers = {row["python_id"]: number for number, row in enumerate(rows)}
+        assert len(numbers) == len(rows), "a call's id is not its own"
         same("calls",
-             [(row["name"], row["start"], tid(row), places[row["python_parent"]]) for row in rows],
+             [(row["name"], row["start"], tid(row), numbers[row["python_parent"]]) for row in rows],
              [(row.get("module") or clean(row["name"]), row["start_ns"], row["tid"], row["parent"] or 0)
-              for row in said])
+              for row in stated])
         same("modules", [row["python_module"] for row in rows],
-             [int(row["module"].rsplit("_", 1)[1]) if "module" in row else None for row in said])
-        last = max((row["end_ns"] or row["start_ns"] for row in said), default=0)
+             [int(row["module"].rsplit("_", 1)[1]) if "module" in row else None for row in stated])
+        last = max((row["end_ns"] or row["start_ns"] for row in stated), default=0)
         same("ends of calls", [row["end"] for row in rows],
-             [last if row["end_ns"] is None else row["end_ns"] for row in said])
+             [last if row["end_ns"] is None else row["end_ns"] for row in stated])
 
     def memory(self) -> None:
-        said = []
-        for row in self.said["memory_record"]:
+        stated = []
+        for row in self.stated["memory_record"]:
             cells = (row["ns"], row["totalAllocated"], row["totalReserved"], row["totalActive"], row["streamPtr"],
                      row["deviceId"])
-            said += [(row["component"], *cells)] + [("PTA+GE", *cells)] * (row["component"] == "PTA")
+            stated += [(row["component"], *cells)] + [("PTA+GE", *cells)] * (row["component"] == "PTA")
         keys = ("component", "timestamp", "allocated", "reserved", "active", "stream", "device")
-        same("memory_record", [tuple(row[key] for key in keys) for row in self.got["memory_record"]], said)
+        same("memory_record", [tuple(row[key] for key in keys) for row in self.got["memory_record"]], stated)
         pairs = {"size": "size", "allocation": "allocationTime", "release": "releaseTime",
                  "active_release": "activeReleaseTime", "duration": "duration", "active_duration": "activeDuration",
                  "allocation_allocated": "allocationTotalAllocated", "allocation_reserved": "allocationTotalReserved",
@@ -210,20 +210,20 @@ class Comparison:
                  "stream": "streamPtr", "device": "deviceId"}
         same("op_memory", [(row["name"], *(row[key] for key in pairs)) for row in self.got["op_memory"]],
              [(clean(row["name"]) if row["op"] is not None else None, *(row[key] for key in pairs.values()))
-              for row in self.said["operator_memory"]])
+              for row in self.stated["operator_memory"]])
 
     def rest(self, nasty: bool) -> None:
         same("garbage collections", [(row["gtid"] >> 32, row["start"], row["end"]) for row in self.got["gc"]],
-             [(row["pid"], row["start_ns"], row["end_ns"]) for row in self.said["gc"]])
+             [(row["pid"], row["start_ns"], row["end_ns"]) for row in self.stated["gc"]])
         model = self.got["model"][0]
         same("process", (model["pid"], model["rank"], model["level"], model["info"], model["metadata"]),
-             (self.said["op"][0]["pid"], 0, 1, 1, 1))
+             (self.stated["op"][0]["pid"], 0, 1, 1, 1))
         times = [(row["start"], row["end"]) for row in self.got["torch"]]
         assert model["start"] <= min(time[0] for time in times), "rows before the capture"
         assert model["end"] >= max(time[1] for time in times), "rows behind the capture"
         there = {"torch.op_range"} | {name for name, kind in (
             ("torch.op_mark", "enqueue"), ("torch.memory_usage", "memory_record"), ("torch.gc_record", "gc"),
-            ("torch.python_tracer_hash", "frame"), ("torch.python_tracer_func", "frame")) if self.said[kind]}
+            ("torch.python_tracer_hash", "frame"), ("torch.python_tracer_func", "frame")) if self.stated[kind]}
         lost = {f"damaged records of FRAMEWORK/{name}": 1 for name in there}
         lost |= {f"records of unknown type in FRAMEWORK/{name}": 1 for name in there & TYPED}
         same("losses", {row["what"]: row["count"] for row in self.got["lost"]}, lost if nasty else {})
@@ -232,8 +232,8 @@ class Comparison:
 # --- tests --------------------------------------------------------------------------------------------------
 
 def generated(where: Path, options: str) -> None:
-    result, said = generate(where, options)
-    Comparison(dump(result, "--links"), said).all("--nasty" in options)
+    result, stated = generate(where, options)
+    Comparison(dump(result, "--links"), stated).all("--nasty" in options)
 
 
 def over_tasks(where: Path, tasks: str, options: str) -> None:
@@ -243,13 +243,13 @@ def over_tasks(where: Path, tasks: str, options: str) -> None:
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     prof = Path(done.stdout.splitlines()[-1])
-    result, said = generate(where, options, "--prof", prof, "--prof-truth", truth)
-    Comparison(dump(result, "--links"), said).all("--nasty" in options)
+    result, stated = generate(where, options, "--prof", prof, "--prof-truth", truth)
+    Comparison(dump(result, "--links"), stated).all("--nasty" in options)
 
 
 def framework(where: Path, options: str = FULL) -> tuple[Path, Path, Tables]:
-    result, said = generate(where, options)
-    return result, result / "FRAMEWORK", said
+    result, stated = generate(where, options)
+    return result, result / "FRAMEWORK", stated
 
 
 def lost(got: Tables) -> int:
@@ -279,7 +279,7 @@ def file_missing(where: Path) -> None:
 
 def nothing_there(where: Path) -> None:
     """No FRAMEWORK/, or no profiler_info: no error."""
-    result, folder, said = framework(where)
+    result, folder, stated = framework(where)
     for path in result.glob("profiler_*.json"):
         path.unlink()
     got = dump(result)
@@ -288,7 +288,7 @@ def nothing_there(where: Path) -> None:
     shutil.rmtree(folder)
     got = dump(result)
     same("rows", len(got["torch"]), 0)
-    assert said["op"]
+    assert stated["op"]
 
 
 def cut_anywhere(where: Path) -> None:
@@ -307,26 +307,26 @@ def cut_anywhere(where: Path) -> None:
 
 def damaged_in_the_middle(where: Path) -> None:
     """Records behind damage are found again."""
-    result, folder, said = framework(where, "--ops 2000 --threads 1")
+    result, folder, stated = framework(where, "--ops 2000 --threads 1")
     path = folder / "torch.op_range"
     data = path.read_bytes()
     starts, at = [], 0
     while at < len(data):
         starts.append(at)
         at += 6 + struct.unpack_from("<I", data, at + 2)[0]
-    place = starts[len(starts) // 2]
-    for what, piece in (("zeros", bytes(64)), ("ones", b"\xff" * 64),
+    offset = starts[len(starts) // 2]
+    for what, part in (("zeros", bytes(64)), ("ones", b"\xff" * 64),
                         ("a length of 2^32 - 1", b"\x01\0\xff\xff\xff\xff"),
                         ("a length of 100 MB", b"\x01\0\0\xe1\xf5\x05"), ("a field that is too long", None)):
-        if piece is None:       # the first field of the record
-            field = place + 6 + 58 + 2
+        if part is None:       # the first field of the record
+            field = offset + 6 + 58 + 2
             bad = data[:field] + b"\xff\xff\xff\x7f" + data[field + 4:]
         else:
-            bad = data[:place] + piece + data[place + len(piece):]
+            bad = data[:offset] + part + data[offset + len(part):]
         path.write_bytes(bad)
         got = dump(result)
         rows = [row for row in got["torch"] if row["type"] == OP]
-        count = len(said["op"])
+        count = len(stated["op"])
         assert count - 3 <= len(rows) < count, f"{what}: {len(rows)} of {count} operators"
         assert 1 <= lost(got) <= 3, f"{what}: {got['lost']}"
 
@@ -464,7 +464,7 @@ def settings_of_all_kinds(where: Path) -> None:
 
 def random_bytes(where: Path) -> None:
     """Bytes changed at random: it ends, and what it makes is whole."""
-    result, folder, said = framework(where, f"--ops 200 {FULL}")
+    result, folder, stated = framework(where, f"--ops 200 {FULL}")
     chance = random.Random(11)
     originals = {name: (folder / name).read_bytes() for name in FILES}
     for _ in range(60):
@@ -476,8 +476,8 @@ def random_bytes(where: Path) -> None:
         got = dump(result, "--links")
         for row in got["torch"]:
             assert 0 < row["start"] <= row["end"], f"row {row}"
-        assert len(got["torch"]) <= 2 * (len(said["op"]) + len(said["enqueue"]) + len(said["dequeue"]) + len(
-            said["frame"]) + len(said["mstx"])), "more rows than records"
+        assert len(got["torch"]) <= 2 * (len(stated["op"]) + len(stated["enqueue"]) + len(stated["dequeue"]) + len(
+            stated["frame"]) + len(stated["mstx"])), "more rows than records"
 
 
 def main() -> int:

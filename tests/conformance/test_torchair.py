@@ -158,8 +158,8 @@ def in_variant(variant: str, folder: Path) -> None:
         assert abs(row["torchair_python_us"] + row["torchair_cpp_us"] + row["ge_us"] - row["call_us"]) <= 1
     assert section["frontend_from"] == {"module_entry": 0, "previous_call": 15, "step_start": 15, "unknown": 0}
     assert [graph["calls"] for graph in section["graphs"]] == [15, 15]
-    for place, graph in enumerate(section["graphs"]):
-        of_graph = made[place::2]
+    for position, graph in enumerate(section["graphs"]):
+        of_graph = made[position::2]
         for part, key in enumerate(("frontend", "torchair_python", "torchair_cpp", "ge")):
             values = sorted(parts[part] or 0 for parts in of_graph)
             numbers = graph["parts"][key]

@@ -38,9 +38,9 @@ def test(function: Callable[[Path], None]) -> Callable[[Path], None]:
 def layer(name: str, index: int, device: int | None = None, job: int = JOB) -> tuple[int, list[dict[str, Any]]]:
     """A process of the vendor's trace: its number and the events that name it."""
     pid = job if name == "Python" else job << 10 | index << 5 | (device or 0)
-    told = {"process_name": {"name": name}, "process_sort_index": {"sort_index": index},
+    metadata = {"process_name": {"name": name}, "process_sort_index": {"sort_index": index},
             "process_labels": {"labels": "CPU" if device is None else f"NPU {device}"}}
-    return pid, [{"ph": "M", "name": key, "pid": pid, "tid": 0, "args": args} for key, args in told.items()]
+    return pid, [{"ph": "M", "name": key, "pid": pid, "tid": 0, "args": args} for key, args in metadata.items()]
 
 
 def event(name: str, pid: int, tid: int, us: float, dur: float, **args: Any) -> dict[str, Any]:

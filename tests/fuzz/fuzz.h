@@ -9,20 +9,20 @@
 /* The input's files are in PATH; temporary files go to TMPFD. 0 or a negative errno. */
 typedef int (*fuzz_import_fn)(struct nps_model *model, const char *path);
 
-struct fuzz_place {
+struct fuzz_scratch {
 	char in[128], out[128];
 	int infd, outfd;
 };
 
 /* Fresh directories in memory with the archive's files; false if DATA is no archive. */
-bool fuzz_begin(struct fuzz_place *place, struct fuzz_archive *archive, const uint8_t *data, size_t size);
-void fuzz_end(struct fuzz_place *place, struct fuzz_archive *archive);
+bool fuzz_begin(struct fuzz_scratch *scratch, struct fuzz_archive *archive, const uint8_t *data, size_t size);
+void fuzz_end(struct fuzz_scratch *scratch, struct fuzz_archive *archive);
 
 /* All of it for importers of one model: FIRST is a part of the names of the file or directory to import. */
 void fuzz_one(const uint8_t *data, size_t size, const char *below, fuzz_import_fn import);
 
 /* Derives and exports MODEL in every format; aborts if a contract of the model or of a format is broken. */
-void fuzz_finish(struct nps_model *model, const struct fuzz_place *place, uint8_t options);
+void fuzz_finish(struct nps_model *model, const struct fuzz_scratch *scratch, uint8_t options);
 
 /*
  * Aborts if rows are not in the order, or texts and rows not in the range, that model.h and tables.h promise.

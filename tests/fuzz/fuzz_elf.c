@@ -46,7 +46,7 @@ static int each_pad(void *arg, void (*each)(int64_t at, void *arg), void *each_a
 	return nps_landing_pads__each(body->elf, body->fn, each, each_arg);
 }
 
-static int look(const struct nps_elf_function *f, void *arg)
+static int inspect(const struct nps_elf_function *f, void *arg)
 {
 	struct seen *seen = arg;
 	struct body body = { seen->elf, f };
@@ -72,7 +72,7 @@ static int look(const struct nps_elf_function *f, void *arg)
 }
 
 /* aclnnXGetWorkspaceSize and aclnnX. */
-static int look_at_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
+static int inspect_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
 			    void *arg)
 {
 	(void)arg;
@@ -87,7 +87,7 @@ static void one_elf(int fd, size_t size)
 	struct nps_elf *elf = NULL;
 	struct seen seen = { .size = size };
 	struct nps_elf_function f;
-	struct nps_elf_name places[] = { { .offset = 0x1000 }, { .offset = 0x1040 }, { .offset = 1 } };
+	struct nps_elf_name functions[] = { { .offset = 0x1000 }, { .offset = 0x1040 }, { .offset = 1 } };
 	char hex[41];
 
 	if (nps_elf__open(fd, NULL, &elf))
@@ -96,15 +96,15 @@ static void one_elf(int fd, size_t size)
 	nps_elf__build_id(elf, hex);
 	if (strspn(hex, "0123456789abcdef") != strlen(hex))
 		abort();
-	nps_elf__for_each_function(elf, false, look, &seen);
+	nps_elf__for_each_function(elf, false, inspect, &seen);
 	if (seen.n && !nps_elf__has_symbols(elf))
 		abort();
-	nps_elf__for_each_function(elf, true, look, &seen);
+	nps_elf__for_each_function(elf, true, inspect, &seen);
 	nps_elf__find(elf, "aclrtSynchronizeDevice", true, &f);
-	nps_elf__name(elf, places, 3);
+	nps_elf__name(elf, functions, 3);
 	for (int i = 0; i < 3; i++)
-		seen.n += places[i].name ? strlen(places[i].name) : 0;
-	nps_operators__find(elf, look_at_operator, NULL);
+		seen.n += functions[i].name ? strlen(functions[i].name) : 0;
+	nps_operators__find(elf, inspect_operator, NULL);
 	nps_elf__close(elf);
 }
 

@@ -45,7 +45,7 @@ static void each(const struct nps_log_format *format, uint32_t chip, bool expand
 }
 
 /* Runs come in order of their starts, and none ends before it begins. */
-static void check(const struct nps_capture *capture)
+static void check(const struct nps_cann_capture *capture)
 {
 	uint64_t last = 0;
 
@@ -66,7 +66,7 @@ static void check(const struct nps_capture *capture)
 
 static void whole(int dirfd, uint32_t chip, bool expanded)
 {
-	struct nps_capture capture;
+	struct nps_cann_capture capture;
 	struct nps_model model;
 
 	if (nps_model__init(&model, dirfd, NULL))
@@ -82,7 +82,7 @@ static void whole(int dirfd, uint32_t chip, bool expanded)
 	capture.batches = !capture.v6;
 	capture.expanded = expanded;
 	if (!nps_slices__open(&capture.devices[0].files, capture.devices[0].datafd) &&
-	    !nps_capture__devices(&capture) && !nps_capture__aicore(&capture))
+	    !nps_cann_capture__devices(&capture) && !nps_cann_capture__aicore(&capture))
 		check(&capture);
 	nps_cann_capture__free(&capture);
 	nps_model__free(&model);
@@ -90,7 +90,7 @@ static void whole(int dirfd, uint32_t chip, bool expanded)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *place = getenv("FUZZ_TMP");
+	const char *folder = getenv("FUZZ_TMP");
 	const struct nps_log_format *format;
 	char dir[128], name[64];
 	const char *file;
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format = nps_log_format(file);
 	if (format)
 		each(format, chip, data[1] & 0x80, data + 2, size - 2);
-	snprintf(dir, sizeof(dir), "%s/records.XXXXXX", place ? place : "/dev/shm");
+	snprintf(dir, sizeof(dir), "%s/records.XXXXXX", folder ? folder : "/dev/shm");
 	if (!mkdtemp(dir))
 		abort();
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY);

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cann/side.h"
+#include "cann/aux_files.h"
 #include "session/npu_files.h"
-#include "session/recording.h"
+#include "session/session_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -95,15 +95,15 @@ static struct nps_cann_dir directory(int dirfd, uint8_t how)
 
 static void import(struct nps_model *model, int dirfd, const char *file, uint8_t how)
 {
-	const struct nps_side_start starts[] = { { file, 0, 5 * NPS_NS_PER_S }, { NULL, 0, 0 } };
-	const struct nps_side_session session = { starts, NPS_NS_PER_S, NOW, NULL };
+	const struct nps_aux_start starts[] = { { file, 0, 5 * NPS_NS_PER_S }, { NULL, 0, 0 } };
+	const struct nps_aux_session session = { starts, NPS_NS_PER_S, NOW, NULL };
 	struct nps_cann_dir dir = directory(dirfd, how);
 	struct nps_dictionary names = { 0 };
 
 	if (!nps_slices__open(&dir.files, dir.datafd)) {
-		if (nps_cann_side__import(model, &names, NULL, &dir, 1, how & SESSION ? &session : NULL))
+		if (nps_cann_aux__import(model, &names, NULL, &dir, 1, how & SESSION ? &session : NULL))
 			abort(); /* only memory could be missing */
-		if (how & SESSION && nps_cann_side__clip(model, session.from, session.to))
+		if (how & SESSION && nps_cann_aux__clip(model, session.from, session.to))
 			abort();
 	}
 	fuzz_check_model(model);
@@ -140,7 +140,7 @@ static void chunk(int tmpfd, uint8_t which, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *place = getenv("FUZZ_TMP");
+	const char *folder = getenv("FUZZ_TMP");
 	char dir[128], name[64];
 	struct nps_model model;
 	const char *file;
@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	snprintf(dir, sizeof(dir), "%s/samples.XXXXXX", place ? place : "/dev/shm");
+	snprintf(dir, sizeof(dir), "%s/samples.XXXXXX", folder ? folder : "/dev/shm");
 	if (!mkdtemp(dir))
 		abort();
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY);

@@ -10,37 +10,37 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void one_process(struct nps_recording *rec, uint32_t row, const struct fuzz_place *place,
+static void one_process(struct nps_session *rec, uint32_t row, const struct fuzz_scratch *scratch,
 			uint8_t options)
 {
 	struct nps_model model;
 
-	if (nps_model__init(&model, place->outfd, &rec->strings))
+	if (nps_model__init(&model, scratch->outfd, &rec->strings))
 		abort();
 	if (nps_import__process(&model, rec, row))
 		abort(); /* the session was read: only space could be missing now */
 	fuzz_check_model(&model);
-	fuzz_finish(&model, place, options);
+	fuzz_finish(&model, scratch, options);
 	nps_model__free(&model);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct nps_recording rec; /* too large for the stack */
+	static struct nps_session rec; /* too large for the stack */
 	struct fuzz_archive archive;
-	struct fuzz_place place;
+	struct fuzz_scratch scratch;
 	int results = 0;
 
-	if (!fuzz_begin(&place, &archive, data, size))
+	if (!fuzz_begin(&scratch, &archive, data, size))
 		return 0;
-	nps_recording__init(&rec, place.infd, place.outfd);
-	if (!nps_recording__load(&rec, place.in))
+	nps_session__init(&rec, scratch.infd, scratch.outfd);
+	if (!nps_session__load(&rec, scratch.in))
 		for (uint32_t row = 0; row < rec.nprocs && results < PROCESSES; row++)
-			if (nps_recording__has_result(&rec, row)) {
-				one_process(&rec, row, &place, archive.options);
+			if (nps_session__has_result(&rec, row)) {
+				one_process(&rec, row, &scratch, archive.options);
 				results++;
 			}
-	nps_recording__free(&rec);
-	fuzz_end(&place, &archive);
+	nps_session__free(&rec);
+	fuzz_end(&scratch, &archive);
 	return 0;
 }

@@ -76,8 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					.memory_hz = 50,
 					.aic_hz = 100 };
 	struct nps_device_stream s = { .state = NPS_STREAM_WAITS };
-	const char *place = getenv("FUZZ_TMP");
-	struct nps_session session = { .dir_fd = -1 };
+	const char *folder = getenv("FUZZ_TMP");
+	struct nps_session_writer session = { .dir_fd = -1 };
 	char dir[128], path[256];
 	struct stat st = { 0 };
 	int disk = 0;
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	driver.len = size - 2;
 	driver.at = 0;
 	driver.most = 1 + (size_t)(data[1] >> 2) * 61;
-	snprintf(dir, sizeof(dir), "%s/stream.XXXXXX", place ? place : "/dev/shm");
+	snprintf(dir, sizeof(dir), "%s/stream.XXXXXX", folder ? folder : "/dev/shm");
 	if (!mkdtemp(dir))
 		abort();
 	session.dir_fd = open(dir, O_RDONLY | O_DIRECTORY);

@@ -146,15 +146,15 @@ static void move_records(struct fuzz_file *file)
 
 static void window(struct fuzz_file *file)
 {
-	uint8_t piece[64] = { 0 };
-	size_t len = 1 + below(sizeof(piece)), at;
+	uint8_t block[64] = { 0 };
+	size_t len = 1 + below(sizeof(block)), at;
 
 	if (file->len < len)
 		return;
 	at = below(file->len - len + 1);
-	memcpy(piece, file->data + at, len);
-	LLVMFuzzerMutate(piece, len, len);
-	memcpy(file->data + at, piece, len);
+	memcpy(block, file->data + at, len);
+	LLVMFuzzerMutate(block, len, len);
+	memcpy(file->data + at, block, len);
 }
 
 /* A number or a quoted text of a text file becomes another. */
@@ -233,7 +233,7 @@ static void content(struct fuzz_file *file, size_t room)
 	}
 }
 
-static void take_out(struct fuzz_archive *archive, size_t i)
+static void drop_entry(struct fuzz_archive *archive, size_t i)
 {
 	free(archive->files[i].data);
 	archive->files[i] = archive->files[--archive->n];
@@ -325,7 +325,7 @@ static void mutate(struct fuzz_archive *archive, size_t max)
 
 	switch (below(24)) {
 	case 0:
-		take_out(archive, i);
+		drop_entry(archive, i);
 		break;
 	case 1:
 		other_number(archive, i);

@@ -25,7 +25,7 @@ from typing import Callable, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("NPS_BUILD", ROOT / "build"))
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
 sys.path += [str(ROOT / "tests" / "fuzz"), str(ROOT / "tests" / "conformance")]
@@ -108,9 +108,9 @@ def of_the_whole_host(one: Make) -> Make:
     def make(folder: Path) -> None:
         one(folder)
         for path in folder.glob("*/session.json"):
-            told = json.loads(path.read_text(encoding="utf-8"))
-            told["request"]["all"] = True
-            path.write_text(json.dumps(told), encoding="utf-8")
+            profile = json.loads(path.read_text(encoding="utf-8"))
+            profile["request"]["all"] = True
+            path.write_text(json.dumps(profile), encoding="utf-8")
     return make
 
 
@@ -161,7 +161,7 @@ def corpus(name: str) -> Make:
     return lambda folder: pack.unpack((CORPUS / name).read_bytes(), folder)
 
 
-def raw(tasks: str | None, framework: str | None = None, side: str | None = None) -> Make:
+def raw(tasks: str | None, framework: str | None = None, aux: str | None = None) -> Make:
     """What the three generators make with these options; None: without."""
     def make(folder: Path) -> None:
         more: list[object] = []
@@ -172,12 +172,12 @@ def raw(tasks: str | None, framework: str | None = None, side: str | None = None
                 run(cann_program(), *tasks.split(), "--truth", truth, where)
                 (prof,) = where.glob("PROF_*")
                 more = ["--prof", prof, "--prof-truth", truth]
-                if side is not None:
-                    run(sys.executable, SIDE / "sidecars.py", prof, *side.split())
-            elif side is not None:
-                run(sys.executable, SIDE / "sidecars.py", folder, "--make", *side.split())
+                if aux is not None:
+                    run(sys.executable, AUX / "sidecars.py", prof, *aux.split())
+            elif aux is not None:
+                run(sys.executable, AUX / "sidecars.py", folder, "--make", *aux.split())
             if framework is not None:
-                run(sys.executable, SIDE / "framework.py", folder, *more, *framework.split())
+                run(sys.executable, AUX / "framework.py", folder, *more, *framework.split())
     return make
 
 
@@ -205,13 +205,13 @@ CANN = [
     Case("cann/chip 15, older names", raw("--tasks 200 --chip 15 --pmu"), ("--compat", "a")),
     Case("cann/one kernel", raw("--tasks 1 --comm-every 0")),
     Case("cann/old", corpus("cann/old")),
-    Case("cann/side files", raw("--tasks 200 --pmu", side="")),
-    Case("cann/side files, older names", raw("--tasks 100", side="--samples 20"), ("--compat", "a")),
-    Case("cann/side files 2.0", raw("--tasks 200 --aicpu-every 9", side="--version2")),
+    Case("cann/side files", raw("--tasks 200 --pmu", aux="")),
+    Case("cann/side files, older names", raw("--tasks 100", aux="--samples 20"), ("--compat", "a")),
+    Case("cann/side files 2.0", raw("--tasks 200 --aicpu-every 9", aux="--version2")),
     Case("cann/side files alone, aged",
-         raw(None, side="--aged --slice-bytes 777 --device 3 --host-mhz none --no-done")),
+         raw(None, aux="--aged --slice-bytes 777 --device 3 --host-mhz none --no-done")),
     Case("cann/side files alone, wrapping",
-         raw(None, side="--wrap --samples 120 --host-mhz 2399.87 --device-mhz 48.5")),
+         raw(None, aux="--wrap --samples 120 --host-mhz 2399.87 --device-mhz 48.5")),
 ]
 
 TORCH = [
@@ -241,7 +241,7 @@ def database(name: str, path: str) -> Make:
     return make
 
 
-def placed(one: Make, path: str) -> Make:
+def below(one: Make, path: str) -> Make:
     """The same below that folder."""
     def make(folder: Path) -> None:
         (folder / path).mkdir(parents=True)
@@ -262,8 +262,8 @@ DATABASES = [
     Case("database/mindspore", database("torch-b", f"{RESULT}/ascend_mindspore_profiler_0.db")),
     Case("database/msprof", database("msprof", "PROF_000001_20250101010101001_ABC/msprof_20250101010101.db")),
     Case("database/own", database("own", f"{RESULT}/ascend_pytorch_profiler_0.db")),
-    Case("database/every table", placed(corpus("ascend_db/tables-b"), RESULT)),
-    Case("database/every table, older generation", placed(corpus("ascend_db/tables-a"), RESULT)),
+    Case("database/every table", below(corpus("ascend_db/tables-b"), RESULT)),
+    Case("database/every table, older generation", below(corpus("ascend_db/tables-a"), RESULT)),
 ]
 
 

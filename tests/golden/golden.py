@@ -249,7 +249,7 @@ def first_difference(old: bytes, new: bytes) -> str:
         return f"    byte {at} of {len(old)}, {len(new)}"
     before, after = old.split(b"\n"), new.split(b"\n")
     number = next((n for n, (one, two) in enumerate(zip(before, after)) if one != two), min(len(before), len(after)))
-    ends = [side[number] if number < len(side) else b"(no such line)" for side in (before, after)]
+    ends = [lines_of[number] if number < len(lines_of) else b"(no such line)" for lines_of in (before, after)]
     column = len(os.path.commonprefix(ends))
     shown = [f"    {sign} {line[max(0, column - 100):column + 140].decode(errors='replace')}" for sign,
              line in zip("-+", ends)]
@@ -296,10 +296,10 @@ def main() -> int:
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for case, found in zip(chosen, pool.map(lambda case: results(case, root, "keep" in values), chosen)):
                 count += len(found)
-                said = [] if "update" in sys.argv[1:] else differences(known.get(case.name), found)
+                diffs = [] if "update" in sys.argv[1:] else differences(known.get(case.name), found)
                 known[case.name] = found
-                wrong += bool(said)
-                print(f"{case.name}: {'differs' if said else f'{len(found)} files'}", *said, sep="\n  ", flush=True)
+                wrong += bool(diffs)
+                print(f"{case.name}: {'differs' if diffs else f'{len(found)} files'}", *diffs, sep="\n  ", flush=True)
         if "against" in values:
             for line in compare_kept(Path(values["against"]), root):
                 print(line)

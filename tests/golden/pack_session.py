@@ -77,9 +77,9 @@ def chunks(data: bytes, change: Callable[[int, bytes], bytes]) -> bytes:
 
 
 def session_json(data: bytes) -> bytes:
-    told = json.loads(no_paths(data))
-    told["host"].update(HOST)
-    return json.dumps(told, indent=1).encode()
+    document = json.loads(no_paths(data))
+    document["host"].update(HOST)
+    return json.dumps(document, indent=1).encode()
 
 
 def content(path: Path) -> bytes:

@@ -34,10 +34,10 @@ class Truth:
         self.clocks: list[tuple[int, int, int]] = []
         for path in sorted(folder.glob("truth.*.tsv")):
             for line in path.read_text().splitlines():
-                self._take(line.split("\t"))
+                self._add(line.split("\t"))
         self.clocks.sort()
 
-    def _take(self, f: list[str]) -> None:
+    def _add(self, f: list[str]) -> None:
         if f[0] == "counter":
             self.counters[int(f[1]), f[2], f[3]].append((int(f[4]), int(f[5]), int(f[6])))
         elif f[0] == "sampled":

@@ -284,7 +284,7 @@ class Running:
     def err(self) -> str:
         return self.err_path.read_text(errors="replace")
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Write a line to its stdin."""
         assert self.process.stdin
         self.process.stdin.write(line.encode() + b"\n")
@@ -294,14 +294,14 @@ class Running:
         """Until its output matches."""
         regex = re.compile(pattern, re.M)
 
-        def look() -> Optional["re.Match[str]"]:
+        def search() -> Optional["re.Match[str]"]:
             found = regex.search(self.err if err else self.out)
             if not found and self.process.poll() is not None:
                 found = regex.search(self.err if err else self.out)
                 assert found, f"{self.argv[0]} ended with {self.process.returncode} before {pattern!r}: " \
                               f"{self.out[-2000:]} {self.err[-2000:]}"
             return found
-        return wait_until(look, f"{pattern!r} from {self.argv[0]}: {self.out[-500:]} {self.err[-500:]}", seconds)
+        return wait_until(search, f"{pattern!r} from {self.argv[0]}: {self.out[-500:]} {self.err[-500:]}", seconds)
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
@@ -380,11 +380,11 @@ def slowed(group: int, run: float = 0.005, stop: float = 0.045) -> Iterator[None
         thread.join()
 
 
-def wait_until(look: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS) -> Any:
-    """The first true value of `look`."""
+def wait_until(search: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS) -> Any:
+    """The first true value of `search`."""
     end = time.monotonic() + seconds
     while True:
-        found = look()
+        found = search()
         if found:
             return found
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
@@ -412,10 +412,10 @@ class Case:
     def open_path(self, name: str, *, folder: bool = False) -> Path:
         """An empty file or folder that every user can read and write: the host's driver
         runs as nobody. path(name) leads there."""
-        place = Path(tempfile.mkdtemp(prefix="npuscope-test.", dir="/tmp"))
-        self.at_end.append(lambda: shutil.rmtree(place, ignore_errors=True))
-        place.chmod(0o755)
-        target = place / name
+        directory = Path(tempfile.mkdtemp(prefix="npuscope-test.", dir="/tmp"))
+        self.at_end.append(lambda: shutil.rmtree(directory, ignore_errors=True))
+        directory.chmod(0o755)
+        target = directory / name
         if folder:
             target.mkdir()
         else:
@@ -646,12 +646,12 @@ def kernel_objects() -> list[str]:
 
 def uprobe_events() -> Optional[str]:
     """The kernel's list of named uprobes; None where tracefs cannot be mounted."""
-    for place in ("/sys/kernel/tracing/uprobe_events", "/sys/kernel/debug/tracing/uprobe_events"):
-        if os.path.exists(place):
-            return Path(place).read_text()
-    with tempfile.TemporaryDirectory() as place:
+    for path in ("/sys/kernel/tracing/uprobe_events", "/sys/kernel/debug/tracing/uprobe_events"):
+        if os.path.exists(path):
+            return Path(path).read_text()
+    with tempfile.TemporaryDirectory() as path:
         run = subprocess.run(["unshare", "-m", "sh", "-c",
-                              f"mount -t tracefs none '{place}' && cat '{place}/uprobe_events'"],
+                              f"mount -t tracefs none '{path}' && cat '{path}/uprobe_events'"],
                              capture_output=True, text=True, timeout=30, check=False)
         return run.stdout if run.returncode == 0 else None
 
@@ -660,11 +660,11 @@ def kernel_leftovers() -> list[str]:
     """The same, after the kernel has had time to free what nobody
     holds: others' come and go while one looks."""
     end = time.monotonic() + 15
-    looks = 0
+    polls = 0
     while True:
         found = kernel_objects()
-        looks += 1
-        if not found or looks >= 5 and time.monotonic() > end:
+        polls += 1
+        if not found or polls >= 5 and time.monotonic() > end:
             return found
         time.sleep(0.2)
 

@@ -26,7 +26,7 @@ def session(case: Case, name: str = "npuscope_session") -> Path:
 
 def of_the_whole_host(path: Path) -> Path:
     """The session at PATH as one of `record -a`."""
-    told = json.loads((path / "session.json").read_text())
-    told["request"]["all"] = True
-    (path / "session.json").write_text(json.dumps(told))
+    document = json.loads((path / "session.json").read_text())
+    document["request"]["all"] = True
+    (path / "session.json").write_text(json.dumps(document))
     return path

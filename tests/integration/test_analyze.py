@@ -25,7 +25,7 @@ from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, SOAK, USAGE, 
 
 SCRATCH = Path(f"/tmp/npuscope-test-analyze-{os.getpid()}")
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 LARGE = 1_500_000 if SOAK else 100_000  # tasks of a session that takes seconds, where it is slowed()
 
 ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json",
@@ -87,7 +87,7 @@ def torch(parent: Path) -> Path:
     need(GEN_CANN.exists(), "build/tests/gen-cann: make witnesses")
     done = subprocess.run([GEN_CANN, "--tasks", "200", "--truth", truth, below], capture_output=True, text=True,
                           check=True)
-    done = subprocess.run([sys.executable, SIDE / "framework.py", parent, "--memory", "--prof",
+    done = subprocess.run([sys.executable, AUX / "framework.py", parent, "--memory", "--prof",
                            done.stdout.splitlines()[-1], "--prof-truth", truth, "--truth", parent / "fw_truth"],
                           capture_output=True, text=True, check=True)
     shutil.rmtree(below)
@@ -162,8 +162,8 @@ def export_each(case: Case) -> None:
             check_formats(one, {kind})
             all_of = digest(whole)
             for name, content in digest(one).items():
-                told = name.startswith("profiler_info")  # holds the list of formats
-                assert told or all_of.get(name) == content, f"{kind}: {name} is another with --export {kind}"
+                is_listed = name.startswith("profiler_info")  # holds the list of formats
+                assert is_listed or all_of.get(name) == content, f"{kind}: {name} is another with --export {kind}"
 
 
 @test
@@ -336,7 +336,7 @@ def every_kind_at_once(case: Case) -> None:
 
 # ---- in place ----------------------------------------------------------------------------------
 
-def check_in_place(case: Case, source: Path, new: set[str]) -> None:
+def check_beside_input(case: Case, source: Path, new: set[str]) -> None:
     """In the input's own directory: what was there stays, what is new is whole, twice is the same."""
     before = digest(source)
     result = case.npuscope("analyze", source, "-e", "text,db", seconds=120).expect(DONE, PARTIAL)
@@ -351,25 +351,25 @@ def check_in_place(case: Case, source: Path, new: set[str]) -> None:
 
 
 @test
-def in_place_session(case: Case) -> None:
+def beside_input_session(case: Case) -> None:
     source = session(case)
     names_of = {p.name for p in result_of(case, source)}
-    check_in_place(case, source, names_of)
+    check_beside_input(case, source, names_of)
 
 
 @test
-def in_place_cann(case: Case) -> None:
-    check_in_place(case, prof(case.path("cann")), {"mindstudio_profiler_output", "analyze"})
+def beside_input_cann(case: Case) -> None:
+    check_beside_input(case, prof(case.path("cann")), {"mindstudio_profiler_output", "analyze"})
 
 
 @test
-def in_place_torch(case: Case) -> None:
+def beside_input_torch(case: Case) -> None:
     case.path("torch").mkdir()
-    check_in_place(case, torch(case.path("torch")), {"ASCEND_PROFILER_OUTPUT"})
+    check_beside_input(case, torch(case.path("torch")), {"ASCEND_PROFILER_OUTPUT"})
 
 
 @test
-def in_place_database(case: Case) -> None:
+def beside_input_database(case: Case) -> None:
     """It would be replaced by its own result."""
     made = result_of(case, session(case), "-e", "db")[0]
     before = digest(case.path("out"))
@@ -421,7 +421,7 @@ def over_other_files(case: Case) -> None:
 
 
 @test
-def in_place_without_framework(case: Case) -> None:
+def beside_input_without_framework(case: Case) -> None:
     """Data of a framework are only in the results once its files are removed."""
     case.path("torch").mkdir()
     source = torch(case.path("torch"))

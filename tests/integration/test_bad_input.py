@@ -118,7 +118,7 @@ def step_marker_that_is_not_there(case: Case) -> None:
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")])
-    job.tell(f"load {library}")
+    job.send(f"load {library}")
     job.wait_for("^loaded")
     result = case.npuscope("record", "-p", job.pid, "-d", "300ms", "-o", out_dir(case), "--export", "none",
                            "--step-marker", "no_such_step@1").expect(PARTIAL)
@@ -138,14 +138,14 @@ def command_that_cannot_run(case: Case) -> None:
 
 def copy_for_nobody(case: Case) -> Path:
     """The program where everybody can run it."""
-    place = Path("/tmp") / f"npuscope-test-{os.getpid()}-{case.name}"
-    place.mkdir(mode=0o755)
-    case.at_end.append(lambda: shutil.rmtree(place, ignore_errors=True))
+    folder = Path("/tmp") / f"npuscope-test-{os.getpid()}-{case.name}"
+    folder.mkdir(mode=0o755)
+    case.at_end.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     for name in ("npuscope", "libnpuscope_agent.so"):
-        shutil.copy(NPUSCOPE.parent / name, place / name)
-    (place / "out").mkdir()
-    os.chmod(place / "out", 0o777)
-    return place
+        shutil.copy(NPUSCOPE.parent / name, folder / name)
+    (folder / "out").mkdir()
+    os.chmod(folder / "out", 0o777)
+    return folder
 
 
 def refused(case: Case, result: Result, out: Path, *words: str) -> None:
@@ -158,13 +158,13 @@ def refused(case: Case, result: Result, out: Path, *words: str) -> None:
 def not_root(case: Case) -> None:
     need_root()
     setpriv = need_program("setpriv", "util-linux")
-    place = copy_for_nobody(case)
+    folder = copy_for_nobody(case)
     job = case.start([need_job("storm_job")])
-    result = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
+    result = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", folder / "npuscope",
                        "record",
-                       "-p", job.pid, "-d", "1s", "-o", place / "out"])
-    refused(case, result, place / "out", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "run as root")
-    doctor = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
+                       "-p", job.pid, "-d", "1s", "-o", folder / "out"])
+    refused(case, result, folder / "out", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "run as root")
+    doctor = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", folder / "npuscope",
                        "doctor"]).expect(FAILED)
     assert re.search(r"privileges\s+no\s.*CAP_BPF", doctor.out), doctor.out
     assert re.search(r"^  kernel memory +\? +not known", doctor.out, re.M), doctor.out
@@ -193,25 +193,25 @@ def with_the_named_capabilities_only(case: Case) -> None:
     """What the message requests is enough: no root, these few, a job of somebody else."""
     need_root()
     setpriv = need_program("setpriv", "util-linux")
-    place = copy_for_nobody(case)
+    folder = copy_for_nobody(case)
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")])
-    job.tell(f"load {library}")
+    job.send(f"load {library}")
     job.wait_for("^loaded")
 
     def with_caps(*names: str) -> list[Arg]:
         caps = ",".join(["-all"] + [f"+{name[4:].lower()}" for name in names])
         return [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--inh-caps={caps}",
-                f"--ambient-caps={caps}", f"--bounding-set={caps}", place / "npuscope"]
+                f"--ambient-caps={caps}", f"--bounding-set={caps}", folder / "npuscope"]
 
     # Of some kernels before 6.6.
     more = ["CAP_SYS_ADMIN"] if "CAP_SYS_ADMIN" in case.run([*with_caps(*CAPS), "doctor"]).out else []
-    run = case.start([*with_caps(*CAPS, *more), "record", "-p", job.pid, "-o", place / "out", "--export", "none"],
+    run = case.start([*with_caps(*CAPS, *more), "record", "-p", job.pid, "-o", folder / "out", "--export", "none"],
                      stdin=subprocess.DEVNULL)
     run.wait_for("^npuscope: recording", err=True)
-    job.tell("call aclrtSynchronizeDevice 70")
+    job.send("call aclrtSynchronizeDevice 70")
     job.wait_for("^called")
-    job.tell("quit 0")
+    job.send("quit 0")
     session = run.result().expect(DONE, PARTIAL).session
     assert len(session.of(1)) == 70, f"{len(session.of(1))} calls: {run.err}"
 

@@ -271,7 +271,7 @@ def every_call(case: Case, layout: int, forbid: str = "") -> None:
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--level", 2, "--record-shapes",
                       env={**os.environ, "NPUSCOPE_FORBID": forbid})
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     session: Session = run.result(LEAVING_SECONDS).expect(DONE, PARTIAL).session
     assert not session.dropped()
@@ -352,7 +352,7 @@ def completion_records(case: Case, forbid: str) -> None:
     job = case.start([program], env=environment(libs=[library.parent]))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", env={**os.environ, "NPUSCOPE_FORBID": forbid})
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     session = run.result(LEAVING_SECONDS).expect(DONE, PARTIAL).session
     records = sorted(session.of(CQE), key=lambda e: (e.start, e.body.index))
@@ -430,14 +430,14 @@ def operators_one_by_one(case: Case) -> None:
     job = case.start([program, library, base])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     strings = session.strings
     found = [(strings.get(e.body.slot[0]), *e.body.slot[1:]) for e in session.of(MARK, job.pid)]
     assert found == [(f"aclnnOp{i}", 0x1000 + i, 0x99, i + 7) for i in range(OPERATORS)], found[:3]
-    told = {p["operator"]: p["hits"] for p in session.json["probes"] if "operator" in p}
-    assert told == {f"aclnnOp{i}": 1 for i in range(OPERATORS)}, "hits of each operator"
+    hits = {p["operator"]: p["hits"] for p in session.json["probes"] if "operator" in p}
+    assert hits == {f"aclnnOp{i}": 1 for i in range(OPERATORS)}, "hits of each operator"
     assert not session.dropped()
 
 
@@ -450,7 +450,7 @@ def operators_through_common_functions(case: Case) -> None:
     job = case.start([program, library, common])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     assert {Path(p["library"]).name for p in session.json["probes"]} == {"libnnopbase.so"}
@@ -475,7 +475,7 @@ def one_function_that_cannot_be_probed(case: Case) -> None:
     job = case.start([job_path], env=environment(libs=[library.parent]))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("")
+    job.send("")
     job.wait()
     result = run.result().expect(PARTIAL)
     assert any("cannot probe aclInit of" in line for line in result.complaints), result.err
@@ -501,7 +501,7 @@ def what_a_level_attaches(case: Case, level: str, below: tuple[str, ...]) -> Non
     job = case.start([job_path], env=environment(libs=[libraries]))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--level", level)
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     assert {p["symbol"] for p in session.json["probes"]} == wanted

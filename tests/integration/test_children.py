@@ -51,7 +51,7 @@ class Children:
     def start(self, command: str) -> dict[int, tuple[str, int]]:
         """pid -> (name, status as wait(2) has it)"""
         at, before = len(self.job.out), self.job.out.count("done")
-        self.job.tell(command)
+        self.job.send(command)
         wait_until(lambda: self.job.out.count("done") > before, f"{command} of the job")
         new = {int(pid): (name, int(status)) for pid, name, status in
                re.findall(r"^child (\d+) (\w+) (\d+)$", self.job.out[at:], re.M)}
@@ -59,7 +59,7 @@ class Children:
         return new
 
     def end(self, *statuses: int) -> Result:
-        self.job.tell("quit")
+        self.job.send("quit")
         assert self.job.wait() == 0
         self.result = self.run.result().expect(*statuses)
         self.session: Session = self.result.session
@@ -150,7 +150,7 @@ def births_are_lost(case: Case) -> None:
     children.pause()
     for _ in range(4):
         children.start(f"exec 300 {children.programs}")
-    children.job.tell("stay")
+    children.job.send("stay")
     companion = int(children.job.wait_for(r"^stays (\d+)$").group(1))
     children.resume()
     out = case.path("out")
@@ -161,8 +161,8 @@ def births_are_lost(case: Case) -> None:
     assert "records were lost" in result.err, result.err
     assert children.session.process(companion)["comm"] == "companion", children.session.process(companion)
     listed = children.listed()
-    strangers = set(listed) - set(children.born) - {children.job.pid, companion}
-    assert not strangers, strangers
+    unrelated = set(listed) - set(children.born) - {children.job.pid, companion}
+    assert not unrelated, unrelated
     named = {listed[pid]["comm"] for pid in listed if pid in children.born
              and listed[pid]["comm"] == children.born[pid][0]}
     assert named, "what the rings had room for"
@@ -193,7 +193,7 @@ def unread_at_the_end(case: Case) -> None:
     children.run.signal(signal.SIGINT)
     children.resume()
     result = children.run.result().expect(PARTIAL)
-    children.job.tell("quit")
+    children.job.send("quit")
     children.session = result.session
     children.check()
 
@@ -237,12 +237,12 @@ def pid_comes_again(case: Case) -> None:
     born = children.start(f"exec 1 {children.programs}")
     (pid,) = born
     time.sleep(0.05)  # the time of birth that /proc has is in steps of 10 ms
-    stranger = start_with_pid(case, pid, ["sleep", "300"])
-    need(stranger is not None, "a machine on which nobody else starts processes all the time")
+    foreign = start_with_pid(case, pid, ["sleep", "300"])
+    need(foreign is not None, "a machine on which nobody else starts processes all the time")
     children.resume()
     children.end(PARTIAL)  # with the job, not with the foreign process
     children.check()
-    assert stranger and stranger.alive()
+    assert foreign and foreign.alive()
 
 
 if __name__ == "__main__":

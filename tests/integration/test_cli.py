@@ -117,14 +117,14 @@ def targets_that_do_nothing(case: Case) -> None:
                                       "0000000000000100000000000000008004080080040856000000560000000500000000100000")
                         + b"\xeb\xfe")
     program.chmod(0o755)
-    told = [(stopped.pid, "is stopped: it does nothing until it continues: kill -CONT")]
+    expected = [(stopped.pid, "is stopped: it does nothing until it continues: kill -CONT")]
     if kernel:                                  # not in a pid namespace
-        told.append((kernel, "is a thread of the kernel"))
+        expected.append((kernel, "is a thread of the kernel"))
     try:
-        told.append((case.start([program]).pid, "runs a 32-bit program"))
+        expected.append((case.start([program]).pid, "runs a 32-bit program"))
     except OSError:
         pass                                    # a kernel without them
-    for pid, word in told:
+    for pid, word in expected:
         run = case.npuscope("record", "-q", "-p", pid, "-d", "200ms", "-o", case.dir, "--export",
                             "none").expect(PARTIAL)
         assert any(f"pid {pid} {word}" in line for line in run.complaints), run.err
@@ -168,7 +168,7 @@ def name_of_a_later_host(case: Case) -> None:
     need_root()
     job = case.start(["sh", "-c", "read line; unshare --uts sh -c 'hostname later && exec sleep 7' & sleep 7"])
     run = case.record("-p", job.pid, "-o", case.dir, "--host-sys", "osrt", "--export", "none")
-    job.tell("go")
+    job.send("go")
     session = run.result().expect(DONE, PARTIAL).session
     names = [p["host_name"] for p in session.json["processes"] if p["cmdline"] == ["sleep", "7"]]
     assert len(names) == 2 and set(names) == {None, os.uname().nodename}, session.json["processes"]
@@ -288,11 +288,11 @@ def install(case: Case) -> None:
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
                       env=environment(libs=[library.parent]), stdin=subprocess.PIPE, wait=False)
-    run.tell("load libacl_rt.so")
-    run.tell("call aclInit 7")
+    run.send("load libacl_rt.so")
+    run.send("call aclInit 7")
     run.wait_for("^called aclInit 7")
     time.sleep(1.5)  # until npuscope has looked at its mappings
-    run.tell("quit 0")
+    run.send("quit 0")
     session = run.result().session
     assert len(session.of(API)) == 7
     maps = session.json["processes"][0]["maps"]

@@ -133,28 +133,28 @@ def bash_lists(_case: Case) -> None:
 
 @test
 def bash_files_and_processes(case: Case) -> None:
-    place = case.path("place")
+    folder = case.path("place")
     for name in ("one", "one more", "two"):
-        (place / name).mkdir(parents=True)
-    (place / "one.db").write_text("")
-    assert sorted(bash("record", "-o", "o", directory=place)) == ["one", "one more"]
-    assert sorted(bash("record", "--output", "=", "o", directory=place)) == ["one", "one more"]
-    assert sorted(bash("show", "o", directory=place)) == ["one", "one more", "one.db"]
-    assert sorted(bash("analyze", "--gzip", "--output", "tw", directory=place)) == ["two"]
+        (folder / name).mkdir(parents=True)
+    (folder / "one.db").write_text("")
+    assert sorted(bash("record", "-o", "o", directory=folder)) == ["one", "one more"]
+    assert sorted(bash("record", "--output", "=", "o", directory=folder)) == ["one", "one more"]
+    assert sorted(bash("show", "o", directory=folder)) == ["one", "one more", "one.db"]
+    assert sorted(bash("analyze", "--gzip", "--output", "tw", directory=folder)) == ["two"]
     own = str(os.getpid())
     assert own in bash("record", "-p", "") and own in bash("record", "--pid", "=", own[:-1])
     assert f"1,{own}" in bash("record", "-p", f"1,{own[:-1]}")
-    assert own in bash("doctor", "--probes", own) and bash("doctor", "--probes", "one.", directory=place) == ["one.db"]
+    assert own in bash("doctor", "--probes", own) and bash("doctor", "--probes", "one.", directory=folder) == ["one.db"]
 
 
 @test
 def bash_command_of_a_job(case: Case) -> None:
-    place = case.path("place")
-    place.mkdir()
-    (place / "train.py").write_text("")
+    folder = case.path("place")
+    folder.mkdir()
+    (folder / "train.py").write_text("")
     assert "unshare" in bash("record", "-d", "1s", "--", "unsh")
-    assert bash("record", "--", "python3", "tr", directory=place) == ["train.py"]
-    assert not bash("record", "--", "python3", "--level", directory=place)
+    assert bash("record", "--", "python3", "tr", directory=folder) == ["train.py"]
+    assert not bash("record", "--", "python3", "--level", directory=folder)
 
 
 @test
@@ -198,9 +198,9 @@ def zsh(case: Case, *lines: str) -> list[str]:
 @test
 def zsh_completes(case: Case) -> None:
     need_program("zsh", "zsh")
-    place = case.path("place")
-    place.mkdir()
-    (place / "train.py").write_text("")
+    folder = case.path("place")
+    folder.mkdir()
+    (folder / "train.py").write_text("")
     cases = {"npuscope rec": "npuscope record", "npuscope record --lev": "npuscope record --level=",
              "npuscope record --level n": "npuscope record --level none",
              "npuscope record --unwind=d": "npuscope record --unwind=dwarf",

@@ -28,9 +28,9 @@ def a_step_of_the_oscillator(case: Case) -> None:
     # The stated error is neither 0 nor unlimited.
     assert 0.5 < numbers["bound_us_p50"] < 20, numbers
     assert "<svg" in (case.path("out") / "clocks.svg").read_text()
-    told = clocks_of(case)
-    assert len(told) == 2, told
-    for clock in told:
+    reported = clocks_of(case)
+    assert len(reported) == 2, reported
+    for clock in reported:
         assert clock["fitted"] and clock["lines"] >= 2, clock  # the step was seen
         assert 50 < clock["drift_ppm"] < 70, clock
         assert 0 < clock["error_us"] <= clock["worst_error_us"], clock

@@ -66,7 +66,7 @@ def capture(case: Case, export: str) -> tuple[Session, str]:
     job = case.start([program], env=environment(libs=[library.parent]))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", export)
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     result = run.result().expect(DONE, PARTIAL)
     return result.session, result.out

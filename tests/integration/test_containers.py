@@ -45,12 +45,12 @@ def loader_in(case: Case, library: Arg, before: str = "") -> tuple[Running, int]
     the host); `before` prepares the mounts."""
     job = in_container(case, f"{before}\nexec '{need_job('loader_job')}'")
     assert job.wait_for(r"^ready (\d+)").group(1) == "1", "the job is not the first of its namespace"
-    tell(job, f"load {library}", "loaded")
+    send(job, f"load {library}", "loaded")
     return job, host_pid(job)
 
 
-def tell(job: Running, line: str, answer: str) -> None:
-    job.tell(line)
+def send(job: Running, line: str, answer: str) -> None:
+    job.send(line)
     job.wait_for("^" + re.escape(answer))
 
 
@@ -63,9 +63,9 @@ def record_calls(case: Case, jobs: Sequence[tuple[Running, int]]) -> Session:
     each was seen once, under the right pids."""
     run = case.record("-p", pid_list([pid for _, pid in jobs]), "-o", case.dir, "--export", "none")
     for i, (job, _) in enumerate(jobs):
-        tell(job, f"call aclrtSynchronizeDevice {100 + i}", "called")
+        send(job, f"call aclrtSynchronizeDevice {100 + i}", "called")
     for job, _ in jobs:
-        job.tell("quit 3")
+        job.send("quit 3")
         assert job.wait() == 3, job.err
     session = run.result().expect(DONE, PARTIAL).session
     for i, (_, pid) in enumerate(jobs):
@@ -118,19 +118,19 @@ def one_file_bound_twice(case: Case) -> None:
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     jobs = []
     for name in ("a", "b"):
-        place = case.path(name)
-        place.mkdir()
-        jobs.append(loader_in(case, f"{place}/libacl_rt.so", f"mount --bind '{library.parent}' '{place}'"))
+        tree = case.path(name)
+        tree.mkdir()
+        jobs.append(loader_in(case, f"{tree}/libacl_rt.so", f"mount --bind '{library.parent}' '{tree}'"))
     assert len(probed(record_calls(case, jobs))) == 1
 
 
 def overlay(case: Case, name: str, lower: Path, change: str = "") -> str:
     """Commands that mount an overlay of `lower` at the case's folder `name`."""
-    place = case.path(name)
-    place.mkdir()
+    tree = case.path(name)
+    tree.mkdir()
     # The upper directory may not be on an overlay itself, as this tree may be.
-    return (f"mount -t tmpfs none '{place}'; mkdir '{place}/u' '{place}/w' '{place}/m'; "
-            f"mount -t overlay -o 'lowerdir={lower},upperdir={place}/u,workdir={place}/w' none '{place}/m'; {change}")
+    return (f"mount -t tmpfs none '{tree}'; mkdir '{tree}/u' '{tree}/w' '{tree}/m'; "
+            f"mount -t overlay -o 'lowerdir={lower},upperdir={tree}/u,workdir={tree}/w' none '{tree}/m'; {change}")
 
 
 def need_overlay(case: Case, lower: Path) -> None:
@@ -149,7 +149,7 @@ def one_file_below_two_overlays(case: Case) -> None:
     jobs = [loader_in(case, f"{case.path(n)}/m/libacl_rt.so", overlay(case, n, library.parent)) for n in ("a", "b")]
     below = case.start([need_job("loader_job")])
     below.wait_for("^ready")
-    tell(below, f"load {library}", "loaded")
+    send(below, f"load {library}", "loaded")
     assert len(probed(record_calls(case, jobs))) == 1
     below.kill()
 
@@ -171,16 +171,16 @@ def sim_container(case: Case, name: str, *args: Arg, agent: bool) -> tuple[Runni
     tmpfs of its own: (job, pid on the host)."""
     need_containers()
     need_npusim()
-    place, truth = case.path(name), case.path("truth")
-    place.mkdir()
+    tree, truth = case.path(name), case.path("truth")
+    tree.mkdir()
     truth.mkdir(exist_ok=True)
     env = environment(sim=True, NPUSIM_TRUTH=truth)
-    env = {k: v.replace(str(SIM), f"{place}/Ascend") for k, v in env.items()}
-    preload = f"export LD_PRELOAD='{place}/{AGENT.name}';" if agent else ""
+    env = {k: v.replace(str(SIM), f"{tree}/Ascend") for k, v in env.items()}
+    preload = f"export LD_PRELOAD='{tree}/{AGENT.name}';" if agent else ""
     job = in_container(case,
-                       f"mount -t tmpfs none '{place}'; cp -a '{SIM}' '{AGENT}' '{place}/'; mount -t proc proc /proc; "
+                       f"mount -t tmpfs none '{tree}'; cp -a '{SIM}' '{AGENT}' '{tree}/'; mount -t proc proc /proc; "
                        f"{preload} "
-                             f"exec '{place}/Ascend/bin/npusim-train' --ranks 1 " + " ".join(map(str, args)), env)
+                             f"exec '{tree}/Ascend/bin/npusim-train' --ranks 1 " + " ".join(map(str, args)), env)
     rank = int(job.wait_for(r"^ready (\d+)").group(1))
     return job, next(pid for pid in family(host_pid(job)) if inner_pid(pid) == rank)
 

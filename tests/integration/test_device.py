@@ -338,9 +338,9 @@ def metrics_reach_the_result(case: Case) -> None:
     db = database(result)
     (begin, end), = db.execute("SELECT startTimeNs, endTimeNs FROM SESSION_TIME_INFO")
     cycles = dict(db.execute("SELECT coreId, sum(totalCycle) FROM SAMPLE_PMU_TIMELINE GROUP BY coreId"))
-    told = dict(db.execute("SELECT coreId, p.value FROM SAMPLE_PMU_SUMMARY p JOIN STRING_IDS s ON s.id = p.metric"
+    reported = dict(db.execute("SELECT coreId, p.value FROM SAMPLE_PMU_SUMMARY p JOIN STRING_IDS s ON s.id = p.metric"
                            " WHERE s.value = 'total_cycles'"))
-    assert len(cycles) == 72 and cycles == told
+    assert len(cycles) == 72 and cycles == reported
     first, last = db.execute("SELECT min(timestampNs), max(timestampNs) FROM SAMPLE_PMU_TIMELINE").fetchone()
     assert begin <= first and last <= end
     (n,) = db.execute("SELECT count(DISTINCT timestampNs) FROM SAMPLE_PMU_TIMELINE").fetchone()
@@ -353,7 +353,7 @@ def metrics_reach_the_result(case: Case) -> None:
 
 
 @test(seconds=120)
-def a_directory_alone_gives_the_same(case: Case) -> None:
+def a_directory_alone_has_the_same_results(case: Case) -> None:
     """The sampler's PROF directory, imported without the session, has the same numbers at the same times."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
@@ -464,18 +464,18 @@ def control_files_are_complete(case: Case) -> None:
             assert not [k for k in REQUIRED if k not in info], (folder.name, info)
             assert info["platform_version"] == "5"
         assert infos[0]["DeviceInfo"] == [] and infos[0]["devices"] == "64" and "Frequency" in infos[0]["CPU"][0]
-        (told,) = infos[1]["DeviceInfo"]
-        assert (told["hwts_frequency"], told["aic_frequency"], told["aiv_frequency"]) == ("50", "1800", "1800")
-        assert (told["ai_core_num"], told["aiv_num"]) == (24, 48)
-        for place, end in ((host, ""), (device, ".0")):
-            sampled = control(place, "sample.json")
+        (info,) = infos[1]["DeviceInfo"]
+        assert (info["hwts_frequency"], info["aic_frequency"], info["aiv_frequency"]) == ("50", "1800", "1800")
+        assert (info["ai_core_num"], info["aiv_num"]) == (24, 48)
+        for directory, end in ((host, ""), (device, ".0")):
+            sampled = control(directory, "sample.json")
             assert "llc_profiling" in sampled and "ai_core_profiling_mode" in sampled
-            begin, done = control(place, "start_info" + end), control(place, "end_info" + end)
+            begin, done = control(directory, "start_info" + end), control(directory, "end_info" + end)
             assert before < int(begin["collectionTimeBegin"]) < int(done["collectionTimeEnd"]) < after
             length = int(done["clockMonotonicRaw"]) - int(begin["clockMonotonicRaw"])
             wall = (int(done["collectionTimeEnd"]) - int(begin["collectionTimeBegin"])) * 1000
             assert abs(length - wall) < 1_000_000, (length, wall)
-            log = (place / ("host_start.log" + end)).read_text()
+            log = (directory / ("host_start.log" + end)).read_text()
             assert "clock_monotonic_raw: " in log and "cntvct: " in log and "cntvct_diff: 0" in log
         assert "cntvct: " in (device / "dev_start.log.0").read_text()
         for path in (device / "data").glob("*.slice_*[0-9]"):
@@ -483,7 +483,7 @@ def control_files_are_complete(case: Case) -> None:
             assert done_text.startswith(f"filesize:{path.stat().st_size}\n"), path.name
 
 
-ASK = """
+QUERY = """
 import ctypes, json, sys
 d = ctypes.CDLL("libdcmi.so")
 assert d.dcmi_init() == 0
@@ -499,17 +499,17 @@ print(json.dumps([{held[i].pid: held[i].bytes for i in range(n.value)}, degrees.
 
 
 @test(seconds=120)
-def what_npu_smi_tells(case: Case) -> None:
+def what_npu_smi_reports(case: Case) -> None:
     """Utilisation, memory, temperature, power, health: queried a second
     time here, through libdcmi.so itself."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
     (pid,) = ranks_of(job)
     capture = sample(case, job, "--npu-usage", "--npu-usage-freq", "5", seconds="4s", wait=True)
-    asked = case.run(["/usr/bin/python3", "-c", ASK], env=environment(sim=True)).expect(DONE)
-    held, degrees, total = json.loads(asked.out)
+    queried = case.run(["/usr/bin/python3", "-c", QUERY], env=environment(sim=True)).expect(DONE)
+    held, degrees, total = json.loads(queried.out)
     result = capture.result().expect(DONE)
-    later = json.loads(case.run(["/usr/bin/python3", "-c", ASK], env=environment(sim=True)).expect(DONE).out)[0]
+    later = json.loads(case.run(["/usr/bin/python3", "-c", QUERY], env=environment(sim=True)).expect(DONE).out)[0]
     db = database(result)
     rows = db.execute("SELECT aiCore, memory, temperature, power, health, hbmTotal, hbmUsed "
                       "FROM NPUSCOPE_NPU_USAGE").fetchall()
@@ -593,8 +593,8 @@ def the_library_that_the_job_has_mapped(case: Case) -> None:
         result = case.record("-p", job.pid, "-d", "300ms", "-o", case.path(f"out{owner}"), "--export", "none",
                              "--sys-io",
                              "--sys-devices", "0", wait=False, env=environment()).result().expect(DONE, PARTIAL)
-        told = result.session.json.get("device_sampler")
-        assert (told or {}).get("driver") == (str(library) if sampled else None), result.err
+        reported = result.session.json.get("device_sampler")
+        assert (reported or {}).get("driver") == (str(library) if sampled else None), result.err
         assert len(complaints(result, "devices are not sampled")) == (not sampled), result.err
 
 

@@ -40,9 +40,9 @@ def hbm_groups(data: bytes) -> list[int]:
 def check_no_sample_is_missing(case: Case, session: Session) -> None:
     """The samples of HBM are those that the device took, but for what
     came between the last read and the stop."""
-    times, taken = hbm_groups(stored(session, 0, "hbm.data")), set(Truth(case.path("truth")).samples[0, 1])
+    times, sampled = hbm_groups(stored(session, 0, "hbm.data")), set(Truth(case.path("truth")).samples[0, 1])
     assert len(times) > 20, f"only {len(times)} samples"
-    different = sorted(taken ^ set(times))
+    different = sorted(sampled ^ set(times))
     assert all(time > times[-1] for time in different), (different, times[-1])
 
 
@@ -54,10 +54,10 @@ def errors_at_start(case: Case) -> None:
         result = alone(case, "--sys-hardware-mem", "--export", "none", orders=f"error 0 1 start {code}\n").result()
         lines = complaints(result, r"device 0: HBM:")
         assert len(lines) == 1 and f"code {code})" in lines[0] and "start of channel 1" in lines[0], (code, result.err)
-        told = channel(result.session, 0, 1)
-        assert told["errors"] == [code], told
-        assert bool(told["records"]) == again, (code, told)
-        assert told["starts"] == again
+        info = channel(result.session, 0, 1)
+        assert info["errors"] == [code], info
+        assert bool(info["records"]) == again, (code, info)
+        assert info["starts"] == again
         assert channel(result.session, 0, 8)["records"] > 0, "the others are sampled all the same"
         result.expect(DONE if again else PARTIAL)
         if again:  # times of its records count from its own start: it has a directory of its own
@@ -70,8 +70,8 @@ def a_channel_that_is_always_busy(case: Case) -> None:
     result = alone(case, "--sys-hardware-mem", "--export", "none", orders="error 0 1 start -10 always\n").result()
     result.expect(PARTIAL)
     assert len(complaints(result, "HBM")) == 1, result.err
-    told = channel(result.session, 0, 1)
-    assert (told["state"], told["records"]) == ("waits", 0), told
+    info = channel(result.session, 0, 1)
+    assert (info["state"], info["records"]) == ("waits", 0), info
 
 
 @test(seconds=120)
@@ -139,8 +139,8 @@ def a_round_of_the_ring_is_counted(case: Case) -> None:
     result = run.result().expect(PARTIAL)
     truth = Truth(case.path("truth"))
     assert truth.lost[0, 54] >= (4 << 20) // 112, dict(truth.lost)
-    told = channel(result.session, 0, 54)
-    assert (told["rounds"], told["lost"]) == (truth.lost[0, 54] // ((4 << 20) // 112), truth.lost[0, 54]), told
+    info = channel(result.session, 0, 54)
+    assert (info["rounds"], info["lost"]) == (truth.lost[0, 54] // ((4 << 20) // 112), truth.lost[0, 54]), info
     assert result.session.json["drops"]["device"] == truth.lost[0, 54]
     assert len(complaints(result, "AI Core counters: it was not read for")) == 1, result.err
 
@@ -153,8 +153,8 @@ def overwritten_records_leave_whole_ones(case: Case) -> None:
     result = run.result().expect(PARTIAL)
     session, truth = result.session, Truth(case.path("truth"))
     assert (0, 1) in truth.lost, dict(truth.lost)
-    told = channel(session, 0, 1)
-    assert told["torn_bytes"] > 0 and told["gaps"] > 0, told
+    info = channel(session, 0, 1)
+    assert info["torn_bytes"] > 0 and info["gaps"] > 0, info
     data = stored(session, 0, "hbm.data")
     assert len(data) % 24 == 0
     records = list(HBM.iter_unpack(data))
@@ -177,8 +177,8 @@ def a_reset_of_the_device(case: Case) -> None:
     segments = sampler(session)[0]["segments"]
     assert len(segments) >= 2, segments
     assert all(s["ended_raw"] > s["started_raw"] for s in segments)
-    told = channel(session, 0, 1)
-    assert told["starts"] == 2 and told["errors"] == [-4], told
+    info = channel(session, 0, 1)
+    assert info["starts"] == 2 and info["errors"] == [-4], info
     assert len(complaints(result, r"device 0: HBM: it was stopped by somebody else, or the device was reset")) == 1
     truth = Truth(case.path("truth"))
     assert (0, 1, "reset") in truth.channels
@@ -246,9 +246,9 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
     twelve seconds after the call at most."""
     run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4",
                 devices="0,1")
-    took = run.seconds_to_end("npuscope: session in ")
+    elapsed = run.seconds_to_end("npuscope: session in ")
     result = run.result(60).expect(PARTIAL)
-    assert took < 18, f"{took:.1f} s, and {run.kept:.1f} s without a CPU: {result.err}"
+    assert elapsed < 18, f"{elapsed:.1f} s, and {run.kept:.1f} s without a CPU: {result.err}"
     assert len(complaints(result, "device 0: a call into the driver does not come back")) == 1, result.err
     exited = max(int(process["exit_monotonic"] or 0) for process in result.session.json["processes"])
     assert exited, result.session.json["processes"]

@@ -20,7 +20,7 @@ ZERO = 1 << 20 | 5
 ALLOC, SIZE, DEVICE = ord("M") << 8 | 3, 1 << 20, 3
 
 
-def told(text: str) -> list[tuple[str, int]]:
+def reported(text: str) -> list[tuple[str, int]]:
     """(what, result) of each call."""
     return [(what, int(result)) for what, result in re.findall(r"^((?:open|close|ioctl|mmap) .*) (-?\d+)$", text, re.M)]
 
@@ -42,10 +42,10 @@ def calls_on_nodes(case: Case) -> None:
                       "--driver", "calls,tasks"])
     run.wait_for(r"^npuscope: recording ", err=True)
     outside = case.record("-p", job.pid, "-o", case.path("outside"), "--driver", "calls", "--export", "none")
-    job.tell("go")
+    job.send("go")
     assert job.wait() == 0, job.err
     result = run.result().expect(PARTIAL)
-    session, calls = result.session, told(job.out)
+    session, calls = result.session, reported(job.out)
     missing = [line for line in result.complaints if "not recorded of the NPU's driver: tasks, CQEs, copies" in line]
     how = {kind["how"] for kind in session.json["driver"]["functions"].values()}
     assert len(missing) == 1 and how == {"none"}, (result.err, how)
@@ -65,10 +65,10 @@ def calls_on_nodes(case: Case) -> None:
     assert sum("own /dev are not recorded" in line for line in strange.complaints) == 1, strange.err
 
 
-def check_results(place: Path, calls: list[tuple[str, int]]) -> None:
+def check_results(folder: Path, calls: list[tuple[str, int]]) -> None:
     """Names and counts in the table and in the trace are those of the job's log."""
     names = Counter(name for name, _ in calls)
-    output = place / "ASCEND_PROFILER_OUTPUT"
+    output = folder / "ASCEND_PROFILER_OUTPUT"
     with open(output / "driver_statistic.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["Name"]: int(row["Count"]) for row in rows} == names, (rows, names)
@@ -95,7 +95,7 @@ def of_the_whole_host(case: Case) -> None:
                       "--driver",
                       "calls", "--host-sys", "none", "--task-source", "host", "--export", "none"])
     session = run.result().expect(DONE, PARTIAL).session
-    job.tell("end")
+    job.send("end")
     assert job.wait() == 0, job.err
     window = session.json["capture"]
     events = session.of(DRIVER, job.pid)
@@ -106,13 +106,13 @@ def of_the_whole_host(case: Case) -> None:
 
 
 @test
-def nothing_was_asked_for(case: Case) -> None:
+def nothing_was_requested(case: Case) -> None:
     """--driver none: nothing is recorded, and nothing is printed."""
     need_root()
     job = case.start([need_job("driver_job")])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--driver", "none", "--export", "none")
-    job.tell("go")
+    job.send("go")
     assert job.wait() == 0, job.err
     result = run.result().expect(DONE, PARTIAL)
     assert not result.session.of(DRIVER) and "driver" not in result.session.json

@@ -30,14 +30,14 @@ def undisturbed_and_traced(case: Case, name: str, attach: bool) -> Running:
     need_root()
     program, env = need_job(name), libraries(case)
     alone = case.start([program, TIMES], env=env)
-    alone.tell("go")
+    alone.send("go")
     expected = outcome(alone)
     assert expected[0] > 0, f"the job itself fails: {expected} {alone.err}"
     if attach:
         job = case.start([program, TIMES], env=env)
         job.wait_for("^ready")
         tracer = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--level", 2)
-        job.tell("go")
+        job.send("go")
         found = outcome(job)
     else:
         (case.path("go")).write_text("go\n")

@@ -33,7 +33,7 @@ ERRORS = {"malloc": (errno.ENOMEM,), "mmap": (errno.ENOMEM,), "open": (errno.EMF
 WEIGHTS = {"malloc": 12, "read": 6, "open": 5, "stat": 4, "pwrite": 4, "write": 4, "mmap": 3, "opendir": 3,
            "ftruncate": 2}
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 SECONDS = 100
 NOTE = ".npuscope_input"
 CUT = "no JSON"
@@ -161,33 +161,33 @@ def inputs(case: Case, library: Path) -> list[Failing]:
     session, below, truth = synthetic.session(case), case.path("raw"), case.path("truth")
     prof = Path(case.run([GEN_CANN, "--tasks", 40, "--memcpy-every", 5, "--mstx-every", 5, "--pmu", "--truth", truth,
                           below]).expect(0).out.splitlines()[-1])
-    side = Path(case.run([sys.executable, SIDE / "sidecars.py", case.path("side"), "--make", "--samples", 12]
+    aux = Path(case.run([sys.executable, AUX / "sidecars.py", case.path("side"), "--make", "--samples", 12]
                          ).expect(0).out.splitlines()[-1])
-    torch = Path(case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory", "--python-stacks",
+    torch = Path(case.run([sys.executable, AUX / "framework.py", case.path("torch"), "--memory", "--python-stacks",
                            "--gc", "--prof", prof, "--prof-truth", truth]).expect(0).out.splitlines()[-1])
     case.npuscope("analyze", "-o", case.path("results"), torch).expect(DONE)
     database = next(case.path("results").rglob("ascend_pytorch_profiler*.db"))
     every = ("--export", "text,db,perfetto,folded")
-    given = [(session, *every), (prof, *every), (side,), (torch,), (torch, "--gzip"), (database,)]
-    given += [(Path(p), *every) for p in os.environ.get("NPUSCOPE_FAULT_INPUTS", "").split(":") if p]
-    return [Failing(case, library, *words) for words in given]
+    sources = [(session, *every), (prof, *every), (aux,), (torch,), (torch, "--gzip"), (database,)]
+    sources += [(Path(p), *every) for p in os.environ.get("NPUSCOPE_FAULT_INPUTS", "").split(":") if p]
+    return [Failing(case, library, *words) for words in sources]
 
 
 def shown(case: Case, library: Path) -> list[Failing]:
     """A session of two ranks, which are compared, a database, and a trace with tables beside it."""
     session, torch = synthetic.session(case), case.path("torch")
-    torch = Path(case.run([sys.executable, SIDE / "framework.py", torch, "--memory"]).expect(0).out.splitlines()[-1])
+    torch = Path(case.run([sys.executable, AUX / "framework.py", torch, "--memory"]).expect(0).out.splitlines()[-1])
     for formats in ("db", "text"):
         case.npuscope("analyze", "--export", formats, "-o", case.path(formats), torch).expect(DONE)
     database, = case.path("db").rglob("ascend_pytorch_profiler*.db")
     trace, = case.path("text").rglob("trace_view.json")
-    given = [(session,), (session, "--json"), (torch, "--json"), (database,), (trace, "--json"), (trace,)]
-    return [Shown(case, library, *words) for words in given]
+    sources = [(session,), (session, "--json"), (torch, "--json"), (database,), (trace, "--json"), (trace,)]
+    return [Shown(case, library, *words) for words in sources]
 
 
 def beside_traces(case: Case, library: Path) -> list[Failing]:
     """A trace of the PyTorch profiler, with all that is read beside it, and two slices of one of msprof."""
-    torch = Path(case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory"]
+    torch = Path(case.run([sys.executable, AUX / "framework.py", case.path("torch"), "--memory"]
                           ).expect(0).out.splitlines()[-1])
     case.npuscope("analyze", "--export", "text", "-o", case.path("text"), torch).expect(DONE)
     trace, = case.path("text").rglob("trace_view.json")
@@ -218,24 +218,24 @@ def try_all(tried: list[Failing], points: int) -> None:
         try:
             run = one.run(kind, at, error, stays)
             fault = one.fault(run, stays)
-            told = run.err[-300:]
+            tail = run.err[-300:]
         except subprocess.TimeoutExpired:
-            fault, told = "hangs", ""
+            fault, tail = "hangs", ""
         if fault:
-            wrong.append(f"{what}: {fault}\n{told}")
+            wrong.append(f"{what}: {fault}\n{tail}")
             if len(wrong) <= int(os.environ.get("NPUSCOPE_FAULTS_SHOWN", "0")):
                 print(wrong[-1], flush=True)
     assert not wrong, f"seed {SEED}: {len(wrong)} of {points}:\n" + "\n".join(wrong[:5])
 
 
 @test(seconds=max(300, POINTS * 10))
-def every_failing_call_is_told(case: Case) -> None:
+def every_failing_call_is_reported(case: Case) -> None:
     library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
     try_all(inputs(case, library), POINTS)
 
 
 @test(seconds=max(300, POINTS * 10))
-def show_tells_every_failing_call(case: Case) -> None:
+def show_prints_every_failing_call(case: Case) -> None:
     library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
     try_all(shown(case, library), POINTS)
 

@@ -32,8 +32,8 @@ def loader(case: Case, *libs: Path) -> Running:
     return job
 
 
-def tell(job: Running, line: str, answer: str) -> None:
-    job.tell(line)
+def send(job: Running, line: str, answer: str) -> None:
+    job.send(line)
     job.wait_for("^" + re.escape(answer))
 
 
@@ -44,7 +44,7 @@ def library_of(case: Case) -> Path:
 
 def loaded(case: Case, library: Path) -> Running:
     job = loader(case)
-    tell(job, f"load {library}", "loaded")
+    send(job, f"load {library}", "loaded")
     return job
 
 
@@ -54,7 +54,7 @@ def counted(session: Session, pid: int) -> int:
 
 def quit_job(*jobs: Running) -> None:
     for job in jobs:
-        job.tell("quit 3")
+        job.send("quit 3")
         assert job.wait() == 3, f"{job.process.returncode}: {job.out}"
 
 
@@ -82,7 +82,7 @@ def ended_while_attaching(case: Case, how: Callable[[Running], None]) -> None:
             assert result.session.json["end_reason"] == "targets exited", result.session.json["end_reason"]
 
 
-add_test("exits_while_attaching", lambda case: ended_while_attaching(case, lambda job: job.tell("quit 3")))
+add_test("exits_while_attaching", lambda case: ended_while_attaching(case, lambda job: job.send("quit 3")))
 add_test("killed_while_attaching", lambda case: ended_while_attaching(case, lambda job: job.signal(signal.SIGKILL)))
 
 
@@ -98,12 +98,12 @@ def execs_while_attaching(case: Case) -> None:
         job.wait_for("^waiting")
         run = case.record("-p", job.pid, "-o", out, "--export", "none", wait=False)
         time.sleep(moment)
-        job.tell("now")
+        job.send("now")
         job.wait_for("^ready")
         run.wait_for("^npuscope: recording", err=True)
-        tell(job, f"load {library}", "loaded")
+        send(job, f"load {library}", "loaded")
         wait_until(lambda o=out: any(Session(p).json["libraries"] for p in o.glob("npuscope_*")), "the probes")
-        tell(job, f"call {SYNC} 77", "called")
+        send(job, f"call {SYNC} 77", "called")
         quit_job(job)
         session = run.result().expect(DONE, PARTIAL).session
         assert counted(session, job.pid) == 77, f"exec after {moment} s: {counted(session, job.pid)} calls"
@@ -119,7 +119,7 @@ def stopped_while_attaching(case: Case) -> None:
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
     time.sleep(0.3)
     job.signal(signal.SIGCONT)
-    tell(job, f"call {SYNC} 210", "called")
+    send(job, f"call {SYNC} 210", "called")
     quit_job(job)
     assert counted(run.result().expect(DONE, PARTIAL).session, job.pid) == 210
 
@@ -146,13 +146,13 @@ def stopped_while_captured(case: Case) -> None:
     library = library_of(case)
     job = loaded(case, library)
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    tell(job, f"call {SYNC} 120", "called")
+    send(job, f"call {SYNC} 120", "called")
     job.signal(signal.SIGSTOP)
     run.signal(signal.SIGINT)
     result = run.result().expect(DONE, PARTIAL)  # which it would never be if the job were waited for
     job.signal(signal.SIGCONT)
     assert counted(result.session, job.pid) == 120
-    tell(job, "work 10", "worked")
+    send(job, "work 10", "worked")
     quit_job(job)
 
 
@@ -162,10 +162,10 @@ def every_cpu_is_busy(case: Case) -> None:
     library = library_of(case)
     others = [case.start(["sh", "-c", "while :; do :; done"]) for _ in range(2 * (os.cpu_count() or 1))]
     alone, job = loaded(case, library), loaded(case, library)
-    tell(alone, "work 20000", "worked")
+    send(alone, "work 20000", "worked")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    tell(job, f"call {SYNC} 20000", "called")
-    tell(job, "work 20000", "worked")
+    send(job, f"call {SYNC} 20000", "called")
+    send(job, "work 20000", "worked")
     quit_job(job, alone)
     session = run.result().expect(DONE, PARTIAL).session
     for other in others:
@@ -184,7 +184,7 @@ def four_thousand_threads(case: Case) -> None:
     except AssertionError as error:
         raise Skip(f"needs 4,096 threads: {job.out}") from error
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none")
-    job.tell("")
+    job.send("")
     job.wait_for("^called 20480")
     assert job.wait() == 4
     session = run.result().expect(DONE, PARTIAL).session
@@ -200,7 +200,7 @@ def ring_too_small(case: Case) -> None:
     job = loaded(case, library)
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--ring-size", "4K", "--host-sys", "none")
     run.signal(signal.SIGSTOP)  # nobody reads the ring
-    tell(job, f"call {SYNC} 30000", "called")
+    send(job, f"call {SYNC} 30000", "called")
     run.signal(signal.SIGCONT)
     quit_job(job)
     result = run.result().expect(PARTIAL)
@@ -237,12 +237,12 @@ def replaced_while_captured(case: Case) -> None:
     later.wait_for("^waiting")
     run = case.record("-p", pid_list([old_job.pid, later.pid]), "-o", case.dir, "--export", "none")
     os.rename(new, library)
-    later.tell("now")
+    later.send("now")
     later.wait_for("^ready")
-    tell(later, f"load {library}", "loaded")
+    send(later, f"load {library}", "loaded")
     wait_until(lambda: any(len(Session(p).json["libraries"]) == 2 for p in case.dir.glob("npuscope_*")), "both files")
-    tell(old_job, f"call {SYNC} 41", "called")
-    tell(later, f"call {SYNC} 43", "called")
+    send(old_job, f"call {SYNC} 41", "called")
+    send(later, f"call {SYNC} 43", "called")
     quit_job(old_job, later)
     session = run.result().expect(DONE, PARTIAL).session
     assert (counted(session, old_job.pid), counted(session, later.pid)) == (41, 43)
@@ -258,7 +258,7 @@ def two_layouts_at_once(case: Case) -> None:
     jobs = [loaded(case, library) for library in libraries]
     run = case.record("-p", pid_list([job.pid for job in jobs]), "-o", case.dir, "--export", "none")
     for i, job in enumerate(jobs):
-        tell(job, f"call {SYNC} {51 + i}", "called")
+        send(job, f"call {SYNC} {51 + i}", "called")
     quit_job(*jobs)
     session = run.result().expect(DONE, PARTIAL).session
     assert [counted(session, job.pid) for job in jobs] == [51, 52]
@@ -334,15 +334,15 @@ def hostile(case: Case, program: Path) -> None:
     files = hostile_files(library.read_bytes())
     job = loaded(case, library)
     for name, data in files.items():
-        place = case.path(name)
-        place.mkdir()
-        (place / "libacl_rt.so").write_bytes(data)
+        folder = case.path(name)
+        folder.mkdir()
+        (folder / "libacl_rt.so").write_bytes(data)
         if data:
-            tell(job, f"map {place}/libacl_rt.so", "mapped")
+            send(job, f"map {folder}/libacl_rt.so", "mapped")
     run = case.record("-p", job.pid, "-o", case.path("out"), "--export", "none", program=program)
-    took = cpu_seconds(run.pid)
-    assert took < 15, f"{took:.1f} s of CPU time to attach"
-    tell(job, f"call {SYNC} 333", "called")
+    elapsed = cpu_seconds(run.pid)
+    assert elapsed < 15, f"{elapsed:.1f} s of CPU time to attach"
+    send(job, f"call {SYNC} 333", "called")
     quit_job(job)
     result = run.result().expect(DONE, PARTIAL)
     assert counted(result.session, job.pid) == 333
@@ -371,9 +371,9 @@ def name_of_64_kib(case: Case) -> None:
     case.run([compiler, "-fPIC", "-shared", case.path("base.c"), "-o", base]).expect(0)
     job = loader(case)
     for path in (library, base):
-        tell(job, f"load {path}", "loaded")
+        send(job, f"load {path}", "loaded")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    tell(job, "call aclnnShort 9", "called")
+    send(job, "call aclnnShort 9", "called")
     quit_job(job)
     result = run.result().expect(DONE, PARTIAL)
     assert len(about(result, "1 operators", "longer than")) == 1, result.err[:3000]
@@ -391,20 +391,20 @@ def cpu_goes_offline(case: Case) -> None:
     need(switch.exists() and os.access(switch, os.W_OK), "a second CPU that can be switched off")
     job = loaded(case, library)
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    tell(job, f"call {SYNC} 100", "called")
+    send(job, f"call {SYNC} 100", "called")
     try:
         try:
             switch.write_text("0")
         except OSError as error:
             run.signal(signal.SIGINT)
             raise Skip(f"needs a CPU that can be switched off: {error}") from error
-        job.tell(f"call {SYNC} 200")
+        job.send(f"call {SYNC} 200")
         time.sleep(0.5)
     finally:
         if switch.read_text().strip() == "0":
             switch.write_text("1")
     job.wait_for(f"^called {SYNC} 200")
-    tell(job, f"call {SYNC} 300", "called")
+    send(job, f"call {SYNC} 300", "called")
     quit_job(job)
     session = run.result().expect(DONE, PARTIAL).session
     assert counted(session, job.pid) == 600 and not session.dropped()
@@ -432,10 +432,10 @@ def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running],
     if not tracer.alive():
         raise Skip(f"needs another tracer that works: {tracer.err}")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    tell(job, f"call {SYNC} 500", "called")
+    send(job, f"call {SYNC} 500", "called")
     run.signal(signal.SIGINT)
     session = run.result().expect(DONE, PARTIAL).session
-    tell(job, f"call {SYNC} 70", f"called {SYNC} 70")
+    send(job, f"call {SYNC} 70", f"called {SYNC} 70")
     quit_job(job)
     assert counted(session, job.pid) == 500
     tracer.signal(signal.SIGINT)

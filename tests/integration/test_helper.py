@@ -27,7 +27,7 @@ def both(case: Case, argv: list[str]) -> None:
 
 
 @test
-def helper_takes_no_descriptor(case: Case) -> None:
+def helper_occupies_no_descriptor(case: Case) -> None:
     """The job may close any number and use it again, in forked children too."""
     case.path("file").write_text("hello\n")
     code = ("import os\n"
@@ -65,12 +65,12 @@ def cann_is_loaded_later(case: Case) -> None:
     maps = Path(f"/proc/{job.pid}/maps").read_text()
     assert "libnpuscope_agent.so" in maps and "/memfd:npuscope" not in maps, maps
     assert len(os.listdir(f"/proc/{job.pid}/task")) == 1
-    recording = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("")
+    capture_run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
+    job.send("")
     job.wait_for("^copied", seconds=60)
-    job.tell("")
+    job.send("")
     assert job.wait() == 0, job.err
-    run = recording.result().expect(DONE, PARTIAL)
+    run = capture_run.result().expect(DONE, PARTIAL)
     process = run.session.json["processes"][0]
     assert process["task_source"] == "agent", process["task_source_reason"]
     assert not any("no device task log" in line for line in run.complaints), run.err
@@ -115,7 +115,7 @@ def storm_of_mappings_does_not_stop_the_clock(case: Case) -> None:
 
 
 @test
-def stalled_collector_takes_the_log_up_again(case: Case) -> None:
+def stalled_collector_resumes_the_log(case: Case) -> None:
     """The helper lets go of a collector that is silent for 5 s; one
     that comes back reports it and continues."""
     job = case.sim_job("--ranks", "1", "--seconds", "40")

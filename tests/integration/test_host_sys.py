@@ -108,10 +108,10 @@ def used(case: Case, *options: str, netns: bool = False, directory: Optional[Pat
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, *options)
     time.sleep(0.2)
-    job.tell("go")
+    job.send("go")
     job.wait_for("^used")
     time.sleep(0.5)
-    job.tell("end")
+    job.send("end")
     assert job.wait() == 0, job.err
     facts: Facts = defaultdict(dict)
     for name, who, value in re.findall(r"^(\w+) (\d+) (\d+)$", job.out, re.M):
@@ -203,7 +203,7 @@ def what_a_job_uses(case: Case) -> None:
 
 
 @test
-def what_the_result_says(case: Case) -> None:
+def what_the_result_reports(case: Case) -> None:
     """The same numbers in the vendor's tables, the database and the trace."""
     facts, pid, result = used(case, "--host-sys", "cpu,mem,disk,network", netns=True)
     [folder] = results(result)
@@ -244,19 +244,19 @@ def what_the_result_says(case: Case) -> None:
 
 
 @test
-def only_what_was_asked(case: Case) -> None:
+def only_what_was_requested(case: Case) -> None:
     need_root()
     job = case.start(["sleep", "60"])
-    for asked, kinds in (("mem", {16, 20, 21}), ("disk", {16, 20, 22}), ("network", {16, 20, 23}), ("none", set())):
-        result = case.npuscope("record", "-p", job.pid, "-d", "300ms", "--host-sys", asked, "-o", case.path(asked),
-                               "--export", "none").expect(DONE if asked != "none" else PARTIAL)
-        found = set(Host(result.session).rows) if asked != "none" else set()
-        assert found == kinds, f"{asked}: {found}"
-        assert (result.session.path / "host.nps").exists() == (asked != "none")
-        assert result.session.json["request"]["host_sys"] == ([asked] if asked != "none" else [])
-        unknown = [Process(*row) for row in Host(result.session).rows[20]] if asked != "none" else []
-        assert all((p.resident == UNKNOWN) == (asked != "mem") for p in unknown), asked
-        assert all((p.sent == UNKNOWN) == (asked != "network") for p in unknown), asked
+    for parts, kinds in (("mem", {16, 20, 21}), ("disk", {16, 20, 22}), ("network", {16, 20, 23}), ("none", set())):
+        result = case.npuscope("record", "-p", job.pid, "-d", "300ms", "--host-sys", parts, "-o", case.path(parts),
+                               "--export", "none").expect(DONE if parts != "none" else PARTIAL)
+        found = set(Host(result.session).rows) if parts != "none" else set()
+        assert found == kinds, f"{parts}: {found}"
+        assert (result.session.path / "host.nps").exists() == (parts != "none")
+        assert result.session.json["request"]["host_sys"] == ([parts] if parts != "none" else [])
+        unknown = [Process(*row) for row in Host(result.session).rows[20]] if parts != "none" else []
+        assert all((p.resident == UNKNOWN) == (parts != "mem") for p in unknown), parts
+        assert all((p.sent == UNKNOWN) == (parts != "network") for p in unknown), parts
 
 
 @test
@@ -269,11 +269,11 @@ def the_rate(case: Case) -> None:
                                case.path(str(hz)), "--export", "none").expect(DONE)
         cost = result.session.json["cost"]
         assert cost["host_samples"] == len(Host(result.session).rows[18])
-        taken = cost["host_samples"] + cost["host_samples_left_out"]
+        sampled = cost["host_samples"] + cost["host_samples_left_out"]
         seconds = (result.session.json["capture"]["end_monotonic"]
                    - result.session.json["capture"]["begin_monotonic"]) / 1e9
         # from before the first probe was armed until the last was detached
-        assert hz * seconds - 2 <= taken <= hz * (seconds + 2), f"{hz} Hz: {taken} samples in {seconds} s"
+        assert hz * seconds - 2 <= sampled <= hz * (seconds + 2), f"{hz} Hz: {sampled} samples in {seconds} s"
         assert cost["host_sampling_ns"] <= 0.3 * seconds * 1e9, cost
 
 

@@ -84,9 +84,9 @@ def usual_end(case: Case) -> float:
     """What the machine takes to end a capture of the job that does no harm."""
     calm = Scene(case, "calm", [], "--export", "none")
     time.sleep(1)
-    took = calm.run.seconds_to_end(SESSION, signal.SIGINT)
+    secs = calm.run.seconds_to_end(SESSION, signal.SIGINT)
     calm.result()
-    return took
+    return secs
 
 
 def attacked(case: Case, way: str) -> None:
@@ -96,10 +96,10 @@ def attacked(case: Case, way: str) -> None:
     attacker, = forger(case, way)
     scene = Scene(case, way, [attacker], "--export", "db")
     time.sleep(3)
-    took = scene.run.seconds_to_end(SESSION, signal.SIGINT)
+    secs = scene.run.seconds_to_end(SESSION, signal.SIGINT)
     result = scene.result()
-    assert took < END_S + usual, \
-        f"the capture took {took:.2f} s to end, {usual:.2f} s without the attacker: {result.err}"
+    assert secs < END_S + usual, \
+        f"the capture took {secs:.2f} s to end, {usual:.2f} s without the attacker: {result.err}"
     assert re.search(WAYS[way], result.err), result.err
     assert "capture stopped" not in result.err, result.err
     assert len(re.findall(rf"pid {attacker}\b", result.err)) < 80, result.err
@@ -122,9 +122,9 @@ def all_ways_at_once(case: Case) -> None:
     scene = Scene(case, "all", [pid for pids in forgers.values() for pid in pids], "--export", "db", "--host-sys",
                   "none")
     time.sleep(3)
-    took = scene.run.seconds_to_end(SESSION, signal.SIGINT)
+    secs = scene.run.seconds_to_end(SESSION, signal.SIGINT)
     result = scene.result()
-    assert took < END_S + usual, f"the capture took {took:.2f} s to end, {usual:.2f} s without attackers: {result.err}"
+    assert secs < END_S + usual, f"the capture took {secs:.2f} s to end, {usual:.2f} s without attackers: {result.err}"
     assert "capture stopped" not in result.err, result.err
     ended = {way: [result.session.process(pid).get("task_log_end") for pid in pids] for way, pids in forgers.items()}
     assert ended["garbage"] == ["damaged"] and ended["head"] == ["damaged"], ended
@@ -142,9 +142,9 @@ def duration_is_kept(case: Case) -> None:
     need_npusim()
     usual = usual_end(case)
     scene = Scene(case, "duration", forger(case, "breaks") + forger(case, "devices"), "--export", "none", "-d", "3s")
-    took = scene.run.seconds_to_end(SESSION)
+    secs = scene.run.seconds_to_end(SESSION)
     result = scene.result()
-    assert took < 3 + END_S + usual, f"a capture of 3 s took {took:.2f} s, an end usually {usual:.2f} s: {result.err}"
+    assert secs < 3 + END_S + usual, f"a capture of 3 s took {secs:.2f} s, an end usually {usual:.2f} s: {result.err}"
     assert result.session.json["end_reason"] == "duration", result.err
 
 

@@ -81,9 +81,9 @@ class Innocent:
         self.calls = 0
 
     def command(self, line: str, answer: str) -> None:
-        said = len(re.findall("^" + answer, self.job.out, re.M))
-        self.job.tell(line)
-        wait_until(lambda: len(re.findall("^" + answer, self.job.out, re.M)) > said, f"{answer} of the job", 120)
+        answers = len(re.findall("^" + answer, self.job.out, re.M))
+        self.job.send(line)
+        wait_until(lambda: len(re.findall("^" + answer, self.job.out, re.M)) > answers, f"{answer} of the job", 120)
 
     def call(self) -> None:
         self.command(f"call aclrtSynchronizeDevice {CALLS}", "called aclrtSynchronizeDevice")
@@ -241,7 +241,7 @@ def libraries_of_15_million_symbols(case: Case) -> None:
 
 
 @attack
-def libraries_that_take_long(case: Case) -> None:
+def libraries_that_load_slowly(case: Case) -> None:
     """As many symbols as are read, in files that nobody has seen before: each takes as long as a file can."""
     folder = case.open_path("long", folder=True)
     for i in range(40):

@@ -246,7 +246,7 @@ def command_line_is_checked(case: Case) -> None:
 
 
 @test
-def job_that_cannot_see_the_library_gets_it_all_the_same(case: Case) -> None:
+def job_without_access_to_the_library_gets_it(case: Case) -> None:
     """As in a container: its root does not hold the directory with the library."""
     need_mounts()
     nsenter = need_program("nsenter", "util-linux")

@@ -20,13 +20,13 @@ def loader(case: Case, *libs: object, **kwargs: object) -> Running:
 
 
 def command(job: Running, line: str, answer: str) -> None:
-    job.tell(line)
+    job.send(line)
     job.wait_for("^" + re.escape(answer))
 
 
 def finish(run: Running, *jobs: Running) -> Session:
     for job in jobs:
-        job.tell("quit 3")
+        job.send("quit 3")
         assert job.wait() == 3, job.out
     return run.result().expect(DONE, PARTIAL).session
 
@@ -64,9 +64,9 @@ def loaded_later_on_the_search_path(case: Case) -> None:
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = loader(case, library.parent)
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("load libacl_rt.so")
-    job.tell("call aclInit 1")
-    job.tell("call aclrtSynchronizeDevice 500")
+    job.send("load libacl_rt.so")
+    job.send("call aclInit 1")
+    job.send("call aclrtSynchronizeDevice 500")
     job.wait_for("^called aclrtSynchronizeDevice")
     session = finish(run, job)
     assert counted(session, "aclInit", job.pid) == 1, "the very first call was missed"

@@ -23,7 +23,7 @@ def marks(case: Case, how: str, numbers: int) -> None:
     job = case.start([need_job("mstx_job"), how], env=environment(libs=[case.path("lib")], NUMBERS=numbers))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     out = case.path("out")
@@ -78,7 +78,7 @@ def header_job(case: Case, how: str, *options: Arg,
     job = case.start([need_job("mstx_header_job"), ROUNDS, how], env=environment(**more))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--task-source", "host", *options)
-    job.tell("")
+    job.send("")
     assert job.wait() == 7
     assert f"last {3 * ROUNDS if injection else 0}\n" in job.out, job.out
     return run.result(), recorded(case, run.result())
@@ -140,7 +140,7 @@ def injection_without_a_capture(case: Case) -> None:
         command = [need_job("mstx_header_job"), ROUNDS, "late"]
         job = case.start(command, env=environment(**env))  # type: ignore[arg-type]
         job.wait_for("^ready")
-        job.tell("")
+        job.send("")
         assert job.wait() == 7 and not job.err
         outputs.append(job.out.splitlines()[1])
     assert outputs == ["last 0", f"last {3 * ROUNDS}", f"last {3 * ROUNDS}"], outputs
@@ -155,7 +155,7 @@ def through_the_library_with_injection(case: Case) -> None:
                      env=environment(libs=[case.path("lib")], MSTX_INJECTION_PATH=INJECTION))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--task-source", "host")
-    job.tell("")
+    job.send("")
     assert job.wait() == 0
     found = recorded(case, run.result())
     assert found == {("training step", "default"): 1, ("here, \"now\"", "default"): 1, ("read batch", "input"): 1}, \
@@ -210,7 +210,7 @@ def domains_that_cannot_be_named(case: Case) -> None:
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.path(option), "--export", "none", "--task-source", "host",
                           f"--mstx-domain-{option}", "input")
-        job.tell("")
+        job.send("")
         assert job.wait() == 0
         result = run.result().expect(PARTIAL)
         assert sum("1 mstx domains were made before the capture" in line and ("kept" if kept else "left out") in line

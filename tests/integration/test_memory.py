@@ -23,7 +23,7 @@ def every_layer_and_many_threads(case: Case) -> None:
     job = case.start([need_job("memory_job")], env=environment(sim=True), cwd=case.dir)
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--host-sys", "none")
-    job.tell("")
+    job.send("")
     assert job.wait() == 0, job.err
     result = run.result().expect(DONE, PARTIAL)
     assert not result.session.dropped()

@@ -22,8 +22,8 @@ def shim(case: Case, row: str) -> dict[str, str]:
     need_root()
     library = build_library(case, "no_links_lib.c", "libno_links.so", case.path("shim"))
     env = {**os.environ, "LD_PRELOAD": str(library), "NO_LINKS": ROWS[row]}
-    told = case.npuscope("doctor", env=env).expect(DONE).out
-    need(row in told, f"a kernel with uprobes by {row}: {told}")
+    printed = case.npuscope("doctor", env=env).expect(DONE).out
+    need(row in printed, f"a kernel with uprobes by {row}: {printed}")
     return env
 
 
@@ -34,10 +34,10 @@ def calls_are_seen(case: Case, row: str) -> None:
     job = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--step-marker", "aclInit", env=env)
-    job.tell("load libacl_rt.so")
-    job.tell("call aclInit 3")
-    job.tell("call aclrtSynchronizeDevice 400")
-    job.tell("quit 3")
+    job.send("load libacl_rt.so")
+    job.send("call aclInit 3")
+    job.send("call aclrtSynchronizeDevice 400")
+    job.send("quit 3")
     assert job.wait() == 3
     session = run.result().expect(DONE, PARTIAL).session
     sync = [e for e in session.of(API, job.pid) if e.probe == catalogue()["aclrtSynchronizeDevice"][0]]
@@ -63,11 +63,11 @@ def one_is_refused(case: Case, row: str) -> None:
     library.parent.mkdir()
     case.run([compiler, "-O1", "-w", "-fPIC", "-shared", case.path("lib.c"), "-o", library]).expect(0)
     job = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
-    job.tell("load libacl_rt.so")
+    job.send("load libacl_rt.so")
     job.wait_for("^loaded")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", env=env)
-    job.tell("call aclrtSynchronizeDevice 9")
-    job.tell("quit 3")
+    job.send("call aclrtSynchronizeDevice 9")
+    job.send("quit 3")
     assert job.wait() == 3
     result = run.result().expect(PARTIAL)
     named = [line for line in result.complaints if "cannot probe" in line]
@@ -101,10 +101,10 @@ def record_late_library(case: Case, env: dict[str, str], *options: str) -> set[s
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--verbose", *options, env=env)
     have = admins(run.pid)
-    job.tell(f"load {library}")
+    job.send(f"load {library}")
     run.wait_for(r"libacl_rt.so: [1-9]\d* probes", err=True)
-    job.tell("call aclrtSynchronizeDevice 40")
-    job.tell("quit 0")
+    job.send("call aclrtSynchronizeDevice 40")
+    job.send("quit 0")
     assert job.wait() == 0
     result = run.result().expect(DONE, PARTIAL)
     assert len(result.session.of(API, job.pid)) == 40, result.err
@@ -141,7 +141,7 @@ def a_late_library_without_btf(case: Case) -> None:
 
 
 @test
-def who_may_not_attach_is_told(case: Case) -> None:
+def who_may_not_attach_is_reported(case: Case) -> None:
     """Where uprobes take CAP_SYS_ADMIN, and npuscope was started with the others alone."""
     env = shim(case, "perf event")
     env["UPROBES_WANT_ADMIN"] = "1"

@@ -46,7 +46,7 @@ def capture(case: Case, *options: str, command: bool = False, threshold: str = "
         job = case.start([program])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", *options)
-        job.tell("go")
+        job.send("go")
         assert job.wait() == 5, f"the job ended with {job.process.returncode}"
         result = run.result()
         text = job.out
@@ -100,7 +100,7 @@ def compare_with_strace(case: Case, threshold: str) -> None:
     _facts, _pid, session, result = capture(case, "--task-source", "host", command=True, threshold=threshold)
     table = case.path("strace.txt")
     traced = case.start([strace, "-f", "-c", "-U", "name,calls", "-o", table, need_job("osrt_job")])
-    traced.tell("go")
+    traced.send("go")
     assert traced.wait() == 5, f"strace: {traced.err}"
     other = {name: int(calls) for name, calls in re.findall(r"^\s*(\w+)\s+(\d+)\s*$", table.read_text(), re.M)}
     ours = calls_by_number(session)
@@ -238,7 +238,7 @@ def timers_are_nobody(case: Case) -> None:
     job = case.start([sys.executable, "-c", SLEEPER])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("go")
+    job.send("go")
     waker = int(job.wait_for(r"^waker (\d+)").group(1))
     spinner = int(job.wait_for(r"^spinner (\d+)").group(1))
     session = run.result().session
@@ -269,7 +269,7 @@ def a_thread_executes(case: Case) -> None:
     job = case.start([sys.executable, "-c", EXECUTING_THREAD])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
-    job.tell("go")
+    job.send("go")
     job.wait_for("^executed")
     old = int(job.wait_for(r"^thread (\d+)").group(1))
     time.sleep(0.1)  # it sleeps
@@ -306,7 +306,7 @@ def sleeps_until_a_moment(case: Case) -> None:
     job = case.start([sys.executable, "-c", UNTIL])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--osrt-threshold", "0")
-    job.tell("go")
+    job.send("go")
     assert job.wait() == 0, job.err
     naps = [e for e in run.result().session.of(SYSCALL, job.pid) if e.nr == NR["clock_nanosleep"]]
     assert [e.body.arg[0] for e in naps] == [1, 0, 7, 1], [e.body for e in naps]
@@ -350,7 +350,7 @@ def numbers_of_other_calls(case: Case) -> None:
     case.run([need_program("gcc", "gcc"), "-D_GNU_SOURCE", "-Wno-pointer-to-int-cast", source, "-o", program]).expect(0)
     job = case.start([program])
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--osrt-threshold", "0")
-    job.tell("go")
+    job.send("go")
     status = job.wait()
     # a kernel without them kills the program, or answers something else
     compat = status if status == 11 else 0
@@ -384,7 +384,7 @@ def no_children(case: Case) -> None:
     job = case.start([need_job("osrt_job")])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--no-children")
-    job.tell("go")
+    job.send("go")
     assert job.wait() == 5
     session = run.result().session
     assert {e.pid for e in session.of(SYSCALL)} == {job.pid}, "children were recorded"
@@ -398,11 +398,11 @@ def no_osrt(case: Case) -> None:
     where = case.path("lib")
     build_library(case, "acl_rt_lib.c", "libacl_rt.so", where)
     job = case.start([need_job("loader_job")], env=environment(libs=[where]))
-    job.tell("load libacl_rt.so")
+    job.send("load libacl_rt.so")
     job.wait_for("^loaded")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none")
-    job.tell("call aclrtSynchronizeDevice 50")
-    job.tell("quit 4")
+    job.send("call aclrtSynchronizeDevice 50")
+    job.send("quit 4")
     assert job.wait() == 4
     session = run.result().expect(0, 3).session
     assert not session.of(SYSCALL) and not session.of(SCHED)

@@ -31,7 +31,7 @@ class Capture:
         job = case.start([need_job("wait_job"), case.path("data"), node])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.dir, "--export", "text", *options)
-        job.tell("go")
+        job.send("go")
         assert job.wait() == 5, f"the job ended with {job.process.returncode}: {job.err}"
         self.result = run.result().expect(3)  # no CANN library in this job
         self.facts = {name: int(value) for name, value in re.findall(r"^(\w+) \d+ (\d+)$", job.out, re.M)}
@@ -121,7 +121,7 @@ def mutex_holder_is_named(case: Case) -> None:
 
 
 @test
-def joins_and_conditions_are_told_apart(case: Case) -> None:
+def joins_and_conditions_are_distinguished(case: Case) -> None:
     capture = Capture(case)
     locks = capture.table("npuscope_locks")
     joins = [r for r in locks if r["Lock"] == "join" and int(r["Thread ID"]) == capture.pid]
@@ -191,9 +191,9 @@ def arguments_are_shown(case: Case) -> None:
     capture = Capture(case, "--osrt-threshold", "0")
     paths = {s["args"]["path"] for s in capture.slices("openat")}
     assert {str(case.path("data")), str(case.path("davinci7"))} <= paths, paths
-    asked = [s["args"] for s in capture.slices("ioctl") if s["args"]["fd"] == capture.fact("device_fd")
+    requested = [s["args"] for s in capture.slices("ioctl") if s["args"]["fd"] == capture.fact("device_fd")
              and s["args"]["cmd"] == "0x5a03"]
-    assert len(asked) == 1 and asked[0]["npu"] is True and asked[0]["error"] == "ENOTTY", asked
+    assert len(requested) == 1 and requested[0]["npu"] is True and requested[0]["error"] == "ENOTTY", requested
     assert [s["args"]["timeout_us"] for s in capture.slices("poll")] == [30000], capture.slices("poll")
     assert [s["args"]["timeout_us"] for s in capture.slices("epoll_wait")] == [40000], capture.slices("epoll_wait")
     writes = [s["args"] for s in capture.slices("write") if s["args"].get("bytes") == 1 << 20]

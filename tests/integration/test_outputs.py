@@ -26,8 +26,8 @@ ENOUGH = 30_000 if SOAK else 7_000  # events
 
 def conforms(case: Case, *arguments: object) -> None:
     run = case.run(["/usr/bin/python3", CHECK, *[str(a) for a in arguments]], seconds=240)
-    said = "\n".join(line for line in run.out.splitlines() if not line.startswith(("PASS", "SKIP", "NOTE")))
-    assert run.status == 0, f"{said[:1500]} {run.err[-500:]}"
+    failures = "\n".join(line for line in run.out.splitlines() if not line.startswith(("PASS", "SKIP", "NOTE")))
+    assert run.status == 0, f"{failures[:1500]} {run.err[-500:]}"
 
 
 def session_of(case: Case, *options: str, marker: bool = True) -> Session:
@@ -122,8 +122,8 @@ def nothing_measured(case: Case) -> None:
         assert rows and all(row["Total Time(us)"] == "N/A" for row in rows), rows[:3]
         with open(output / "step_trace_time.csv", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        told = [row for row in rows if not row["Step"] or row["Computing"] or row["Free"]]
-        assert rows and not told, f"zeros that say that the device did nothing: {told[:3]}"
+        reported = [row for row in rows if not row["Step"] or row["Computing"] or row["Free"]]
+        assert rows and not reported, f"zeros that say that the device did nothing: {reported[:3]}"
         notes = (output / "npuscope_notes.txt").read_text()
         assert "kernel_details.csv" in notes and "step_trace_time.csv" in notes, notes
         [path] = output.glob("ascend_pytorch_profiler_*.db")
@@ -159,7 +159,7 @@ def ranks_and_the_whole_host(case: Case) -> None:
 
 
 @test
-def show_says_what_findings_say(case: Case) -> None:
+def show_prints_what_findings_have(case: Case) -> None:
     """One set of findings: in the result, and on the terminal, of the
     session, of both forms of the result."""
     session = session_of(case, "--host-sys", "cpu,mem,osrt")

@@ -36,15 +36,15 @@ def limit_is_kept(case: Case) -> None:
     result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)
     result.expect(PARTIAL)
     cost = result.session.json["cost"]
-    given_up = cost["given_up"]
-    names = [stage["what"] for stage in given_up]
+    dropped = cost["given_up"]
+    names = [stage["what"] for stage in dropped]
     assert len(set(names)) == len(names) and set(names) <= set(STAGES) and "all" in names, names
     # What costs nearly nothing at first has its turn when the rest is dropped.
     for sort in (("syscall_records", "syscalls"), ("detail", "names", "all")):
         assert [name for name in names if name in sort] == [name for name in sort if name in names], names
     lines = [line for line in result.complaints if "no longer recorded" in line]
     assert len(lines) == len(names), result.err
-    since = {stage["what"]: int(stage["monotonic"]) for stage in given_up}
+    since = {stage["what"]: int(stage["monotonic"]) for stage in dropped}
     grace = 500_000_000  # a call that was open may end, and the links take a moment to close
     for what, kinds in (("syscall_records", (SYSCALL,)), ("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)),
                         ("all", (API, MARK, SQE))):
@@ -67,8 +67,8 @@ def generous_limit(case: Case) -> None:
     assert abs(share - cost["overhead_percent"]) < 0.02, cost
     # they can cost nothing
     assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost
-    told = {program["name"]: program for program in cost["programs"]}
-    assert told["sched_switched"]["runs"] > 100 and told["sched_switched"]["mean_ns"] > 10, told
+    reported = {program["name"]: program for program in cost["programs"]}
+    assert reported["sched_switched"]["runs"] > 100 and reported["sched_switched"]["mean_ns"] > 10, reported
     words = re.search(r"watching took ([\d.]+) % of the CPU time", result.err)
     assert words and abs(float(words[1]) - cost["overhead_percent"]) < 0.02, result.err
 
@@ -154,14 +154,14 @@ def capture_classes(case: Case, out: str, *options: str, **more: Any) -> Any:
     library = build_library(case, "probe_classes_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
     job.wait_for("^ready")
-    job.tell("load libacl_rt.so")
+    job.send("load libacl_rt.so")
     job.wait_for("^loaded")
     run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", "--step-marker", "step_here", *options,
                       **more)
     for function, (_, calls) in CLASSES.items():
-        job.tell(f"call {function} {calls}")
-    job.tell(f"call step_here {STEPS}")
-    job.tell("quit 3")
+        job.send(f"call {function} {calls}")
+    job.send(f"call step_here {STEPS}")
+    job.send("quit 3")
     assert job.wait() == 3
     session = run.result().expect(DONE, PARTIAL).session
     classes = {probe["symbol"]: probe["class"] for probe in session.json["probes"]}
@@ -237,13 +237,13 @@ def measured_once(case: Case) -> None:
             assert abs(second["probes"][kind][value] - first["probes"][kind][value]) < 0.02, (first, second)
     assert own.cache.read_bytes() == before
     # A call counts with the cost that doctor reports for one.
-    told = case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE).out
-    words = re.search(r"measured since boot +(\d+) ns a probed call", told)
-    assert words and abs(float(words[1]) - second["probes"]["emulated"]["call_ns"]) <= 1, told
+    reported = case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE).out
+    words = re.search(r"measured since boot +(\d+) ns a probed call", reported)
+    assert words and abs(float(words[1]) - second["probes"]["emulated"]["call_ns"]) <= 1, reported
 
 
 @test
-def costs_of_others_are_not_taken(case: Case) -> None:
+def costs_of_others_are_ignored(case: Case) -> None:
     """Those of another boot, and what somebody else could have written."""
     own = OwnRun(case)
     case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE)  # it waits for them
@@ -333,17 +333,17 @@ def estimate(case: Case) -> None:
     events = session.json["events"]
     rates = {"launches": events["sqe"], "calls": events["api"] - events["sqe"] + events["mark"] - 2 * events["sqe"],
              "syscalls": events["syscall"], "switches": events["sched"], "locks": events["lock"]}
-    given = ",".join(f"{name}={max(0, n) / seconds:.3f}" for name, n in rates.items()) + f",time={seconds:.3f}"
-    told = case.npuscope("doctor", "--estimate", given).expect(DONE).out
-    found = re.search(r"session +([\d.]+) MB", told)
-    assert found, told
+    rate_list = ",".join(f"{name}={max(0, n) / seconds:.3f}" for name, n in rates.items()) + f",time={seconds:.3f}"
+    reported = case.npuscope("doctor", "--estimate", rate_list).expect(DONE).out
+    found = re.search(r"session +([\d.]+) MB", reported)
+    assert found, reported
     size = sum(file.stat().st_size for file in session.path.rglob("*") if file.is_file()) / 1e6
-    assert abs(float(found[1]) - size) < 0.1 * size, f"predicted {found[1]} MB, took {size:.1f} MB: {given}"
-    assert re.search(r"taken from the job +[\d.]+ % of one CPU", told), told
+    assert abs(float(found[1]) - size) < 0.1 * size, f"predicted {found[1]} MB, took {size:.1f} MB: {rate_list}"
+    assert re.search(r"taken from the job +[\d.]+ % of one CPU", reported), reported
     # A class of probes has one name, whoever prints what it costs.
     classes = [set(re.findall(r"\bon an? ([a-z-]+)", text))
-               for text in (told, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
-    assert classes[0] == classes[1] == {"emulated", "nop", "single-stepped"}, (told, result.err)
+               for text in (reported, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
+    assert classes[0] == classes[1] == {"emulated", "nop", "single-stepped"}, (reported, result.err)
     for wrong in ("", "launches", "launches=-1", "frobs=3", "time=0"):
         case.npuscope("doctor", "--estimate", wrong or "=").expect(USAGE)
 

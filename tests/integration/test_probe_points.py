@@ -126,7 +126,7 @@ def polled(case: Case, *options: str) -> tuple[dict[str, dict[str, Any]], Result
 
 
 @test
-def polled_functions_are_taken_out(case: Case) -> None:
+def polled_functions_are_detached(case: Case) -> None:
     """Single-stepped, and entered thousands of times a second; another one, which nobody polls, stays."""
     probes, _ = polled(case)
     assert probes["aclrtQueryEventStatus"]["class"] == probes["aclrtSetDevice"]["class"] == "single-stepped", probes
@@ -142,10 +142,10 @@ def polled_functions_can_be_kept(case: Case) -> None:
     assert "is not recorded any more" not in result.err, result.err
 
 
-TAKEN_OUT = r"aclrtQueryEventStatus of .* is not recorded any more: the job polls it"
+DETACHED = r"aclrtQueryEventStatus of .* is not recorded any more: the job polls it"
 
 
-def take_out(case: Case, *job_args: Any) -> tuple[Running, Running]:
+def detach(case: Case, *job_args: Any) -> tuple[Running, Running]:
     """A capture of a job that has a signal to wait for."""
     job = case.start([need_job("polls"), build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib")),
                       *job_args])
@@ -157,9 +157,9 @@ def take_out(case: Case, *job_args: Any) -> tuple[Running, Running]:
 @test
 def launches_after_a_call_that_outlasts_its_probe(case: Case) -> None:
     """The thread is in a polled function while that is taken out: what it launches afterwards is recorded."""
-    job, run = take_out(case, "inside", build_library(case, "polled_lib.c", "libruntime.so", case.path("lib")))
+    job, run = detach(case, "inside", build_library(case, "polled_lib.c", "libruntime.so", case.path("lib")))
     job.signal(signal.SIGUSR1)
-    run.wait_for(TAKEN_OUT, err=True)
+    run.wait_for(DETACHED, err=True)
     time.sleep(3)  # its links go with the next turn
     job.signal(signal.SIGUSR2)
     job.wait_for(r"^launched")
@@ -175,20 +175,20 @@ def launches_after_a_call_that_outlasts_its_probe(case: Case) -> None:
 def the_same_function_of_a_file_that_comes_later(case: Case) -> None:
     """It is not polled there, so that it stays."""
     other = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("other"))
-    job, run = take_out(case, "later", other)
-    run.wait_for(TAKEN_OUT, err=True)
+    job, run = detach(case, "later", other)
+    run.wait_for(DETACHED, err=True)
     job.signal(signal.SIGUSR1)
     run.wait_for(r"other/libacl_rt.so: 2 probes", err=True)
     time.sleep(4)  # turns
     run.signal(signal.SIGINT)
     session = run.result().expect(DONE, PARTIAL).session
-    taken = {Path(probe["library"]).parent.name: "taken_out_monotonic" in probe
+    detached = {Path(probe["library"]).parent.name: "taken_out_monotonic" in probe
              for probe in session.json["probes"] if probe["symbol"] == "aclrtQueryEventStatus"}
-    assert taken == {"lib": True, "other": False}, taken
+    assert detached == {"lib": True, "other": False}, detached
 
 
 @test
-def doctor_says_what_is_single_stepped(case: Case) -> None:
+def doctor_lists_what_is_single_stepped(case: Case) -> None:
     """Of a library, and of a process that has it mapped; the witness is the source of the library."""
     library = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("polls"), library])

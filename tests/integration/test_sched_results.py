@@ -63,13 +63,13 @@ def capture(case: Case, *options: str) -> Run:
     job = case.start([need_job("sched_job")], env=environment())
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, *options)
-    job.tell("go")
+    job.send("go")
     job.wait_for("^done")
     time.sleep(0.2)  # it spins
     spent = cpu_ns(job.pid, job.pid)
     run.signal(2)
     result = run.result().expect(3)  # no CANN library in this job
-    job.tell("end")
+    job.send("end")
     assert job.wait() == 0
     facts = {name: int(value) for name, _, value in re.findall(r"^(\w+) (\d+) (\d+)$", job.out, re.M)}
     threads = {name: Thread(*map(int, rest)) for name, *rest in
@@ -93,7 +93,7 @@ def of_thread(rows: list[Row], tid: int) -> Row:
 
 
 @test
-def threads_as_they_say(case: Case) -> None:
+def threads_as_they_report(case: Case) -> None:
     """CPU time within 1 % (and 2 ms) of each thread's own clock; switches of
     getrusage, the waker and the preemptor."""
     stolen = stolen_by_host()

@@ -28,13 +28,13 @@ def loaded(case: Case) -> Running:
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")])
     job.wait_for("^ready")
-    job.tell(f"load {library}")
+    job.send(f"load {library}")
     job.wait_for("^loaded")
     return job
 
 
 def work(job: Running, calls: int = 1000) -> None:
-    job.tell(f"call {SYNC} {calls}")
+    job.send(f"call {SYNC} {calls}")
     job.wait_for(f"^called {SYNC} {calls}")
 
 
@@ -52,12 +52,12 @@ def session_of(out: Path) -> Path:
 def finished(job: Running, run: Running) -> Result:
     run.signal(signal.SIGINT)
     result = run.result()
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3, f"the job came to harm: {job.process.returncode}"
     return result
 
 
-def said(result: Result, *words: str) -> list[str]:
+def lines(result: Result, *words: str) -> list[str]:
     return [line for line in result.complaints if all(word in line for word in words)]
 
 
@@ -68,11 +68,11 @@ def deleted(case: Case, what: str) -> None:
     run = case.record("-p", job.pid, "-o", out, *OPTIONS)
     shutil.rmtree(out if what == "output" else session_of(out))
     result = run.result()  # it does not go on for nobody
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3
     result.expect(FAILED)
-    assert len(said(result, "session directory was deleted during the capture")) == 1, result.err
-    assert not result.out.strip() and not said(result, "session in "), f"a path that leads nowhere: {result}"
+    assert len(lines(result, "session directory was deleted during the capture")) == 1, result.err
+    assert not result.out.strip() and not lines(result, "session in "), f"a path that leads nowhere: {result}"
 
 
 add_test("session_is_deleted", lambda case: deleted(case, "session"))
@@ -94,7 +94,7 @@ def renamed(case: Case, what: str) -> None:
     work(job)
     result = finished(job, run)
     assert result.status == DONE, result
-    assert len(said(result, "was renamed during the capture", str(to))) == 1, result.err
+    assert len(lines(result, "was renamed during the capture", str(to))) == 1, result.err
     assert result.out.splitlines()[0] == str(to), result
     assert json.loads((to / "session.json").read_text())["complete"]
     assert list(to.glob("*_ascend_pt")), list(to.iterdir())
@@ -117,7 +117,7 @@ def moved_out_of_sight(case: Case) -> None:
     subprocess.run(["umount", "-l", out], check=True)
     result = finished(job, run)
     result.expect(PARTIAL)
-    assert len(said(result, "was moved during the capture")) == 1, result.err
+    assert len(lines(result, "was moved during the capture")) == 1, result.err
     assert not result.out.strip(), result
 
 
@@ -133,7 +133,7 @@ def session_json_cannot_be_replaced(case: Case) -> None:
     work(job)
     result = finished(job, run)
     result.expect(PARTIAL)
-    assert len(said(result, "session.json", os.strerror(errno.EEXIST))) == 1, result.err
+    assert len(lines(result, "session.json", os.strerror(errno.EEXIST))) == 1, result.err
     assert not Session(session).json["complete"]
     case.analyze(session, "-o", case.path("result")).expect(PARTIAL)
 
@@ -145,7 +145,7 @@ def a_file_is_deleted(case: Case) -> None:
     (session_of(out) / "strings.nps").unlink()
     result = finished(job, run)
     result.expect(PARTIAL)
-    assert len(said(result, "strings.nps", "deleted")) == 1, result.err
+    assert len(lines(result, "strings.nps", "deleted")) == 1, result.err
 
 
 @test
@@ -156,10 +156,10 @@ def all_files_are_deleted(case: Case) -> None:
     for path in session_of(out).iterdir():
         path.unlink()
     result = run.result()
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3
     result.expect(FAILED)
-    assert len(said(result, "events.nps was deleted during the capture")) == 1, result.err
+    assert len(lines(result, "events.nps was deleted during the capture")) == 1, result.err
     assert not result.out.strip(), result
 
 
@@ -190,13 +190,13 @@ def fault(case: Case, call: str, path: str, number: int) -> None:
             work(job)
             time.sleep(0.1)
         result = run.result()
-        assert said(result, "capture stopped", os.strerror(number), str(out)), result.err
+        assert lines(result, "capture stopped", os.strerror(number), str(out)), result.err
     else:
         run.signal(signal.SIGINT)
         result = run.result()
-        assert said(result, os.strerror(number), path.strip("/")), result.err
+        assert lines(result, os.strerror(number), path.strip("/")), result.err
     result.expect(PARTIAL)
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3
     begun.unlink()
     case.analyze(session_of(out), "-o", case.path("result")).expect(DONE, PARTIAL)
@@ -219,7 +219,7 @@ def log_fault(case: Case, call: str, path: str) -> None:
         run.signal(signal.SIGINT)
     result = run.result().expect(PARTIAL)
     begun.unlink()
-    assert said(result, path, os.strerror(errno.EIO)), result.err
+    assert lines(result, path, os.strerror(errno.EIO)), result.err
     case.analyze(session_of(out), "-o", case.path("result")).expect(DONE, PARTIAL)
 
 
@@ -236,7 +236,7 @@ def nothing_can_be_written(case: Case) -> None:
         result = case.npuscope("record", "-p", job.pid, "-o", out, *OPTIONS, env=env).expect(FAILED)
         assert len(result.complaints) == 1 and os.strerror(errno.ENOSPC) in result.err, result.err
         assert not list(out.iterdir()), f"{call}: {list(out.iterdir())}"
-    job.tell("quit 3")
+    job.send("quit 3")
 
 
 @test
@@ -252,7 +252,7 @@ def session_json_is_never_more_than_the_first(case: Case) -> None:
     if Session(session_of(out)).json["end_reason"] != "starting":
         return  # this machine was faster: the other tests have this case
     result.expect(FAILED)
-    assert len(said(result, "session.json", os.strerror(errno.EIO), "nothing of the session can be")) == 1, result.err
+    assert len(lines(result, "session.json", os.strerror(errno.EIO), "nothing of the session can be")) == 1, result.err
     assert not result.out.strip(), result
     analyzed = case.analyze(session_of(out), "-o", case.path("result")).expect(FAILED)
     assert "nothing was recorded" in analyzed.err, analyzed
@@ -270,13 +270,13 @@ def full_disk(case: Case, kib: int) -> None:
     while run.alive():
         work(job, 20000)
     result = run.result().expect(PARTIAL)
-    assert said(result, "capture stopped", os.strerror(errno.ENOSPC)), result.err
+    assert lines(result, "capture stopped", os.strerror(errno.ENOSPC)), result.err
     session = Session(session_of(out))
     assert session.json["end_reason"] == "disk full" and not session.json["complete"], session.json["end_reason"]
     assert session.events or kib <= 1024, "less than what is written at once"
     analyzed = case.analyze(session.path, "-o", case.path("result")).expect(PARTIAL)
     assert "the disk was full" in analyzed.err, analyzed
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3
 
 
@@ -303,7 +303,7 @@ def another_fills_the_disk(case: Case) -> None:
         work(job)
         time.sleep(0.1)
     result = run.result().expect(PARTIAL)
-    assert said(result, os.strerror(errno.ENOSPC)), result.err
+    assert lines(result, os.strerror(errno.ENOSPC)), result.err
     assert Session(session_of(out)).json["capture"]["end_monotonic"], "an older session.json"
 
 
@@ -319,10 +319,10 @@ def killed(case: Case, call: str, path: str) -> None:
     files = {p.name for p in session.iterdir()}
     assert "session.json" in files or files <= {"session.json.new"}, files
     for command in ("analyze", "show"):
-        for place in (session, out):
-            result = case.npuscope(command, place, cwd=case.dir).expect(FAILED)
+        for folder in (session, out):
+            result = case.npuscope(command, folder, cwd=case.dir).expect(FAILED)
             assert len(result.complaints) == 1 and "nothing was recorded" in result.err, result
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3
 
 
@@ -348,7 +348,7 @@ def killed_while_starting(case: Case) -> None:
                 assert len(result.complaints) == 1 and "nothing was recorded" in result.err, result
             else:
                 assert "not complete" in result.err, result
-    job.tell("quit 3")
+    job.send("quit 3")
     assert job.wait() == 3
 
 

@@ -50,7 +50,7 @@ def spelled(fields: list[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def told(truth: Truth) -> dict[int, tuple[str, ...]]:
+def reported(truth: Truth) -> dict[int, tuple[str, ...]]:
     """Launch id -> tensors of its kernel."""
     found = {}
     for line in truth.path.read_text().splitlines():
@@ -98,7 +98,7 @@ def hold_up(case: Case, result: Result, *, cached: bool = False) -> Tally:
         folder = folders.get(truth.pid)
         if not folder:
             continue
-        tensors, seen = told(truth), plans(truth, session)
+        tensors, seen = reported(truth), plans(truth, session)
         runs = Runs(truth)
         kernels_of = Counter(runs.of(launch) for launch in truth.launches.values() if launch.aclnn)
         for kernels in (from_csv(folder), from_db(folder)):

@@ -65,7 +65,7 @@ class Run:
         self.hz = hz
         run = case.record("-p", self.pid, "-o", case.dir, "--export", "none", "--stacks", stacks, "--stack-freq", hz,
                           *options)
-        self.job.tell("go")
+        self.job.send("go")
         self.job.wait_for("^done")
         if linger:
             run.signal(2)
@@ -76,19 +76,19 @@ class Run:
         self.session = self.result.session
         self.facts = {k: int(v) for k, v in re.findall(r"^(\w+) (\d+)$", self.job.out, re.M)}
         assert self.session.dropped() == 0, self.result.err
-        self.place: Optional[Path] = None
+        self.directory: Optional[Path] = None
 
     def analyze(self, name: str = "out") -> Result:
         result = self.case.analyze(self.session.path, "-o", self.case.path(name))
         assert result.status in (0, 3), result
-        self.place = Path(result.out.split()[0]) / "ASCEND_PROFILER_OUTPUT"
+        self.directory = Path(result.out.split()[0]) / "ASCEND_PROFILER_OUTPUT"
         return result
 
     def folded(self, which: str) -> Folded:
-        if not self.place:
+        if not self.directory:
             self.analyze()
         found: Folded = Counter()
-        path = self.place / f"npuscope_{which}.folded"  # type: ignore[operator]
+        path = self.directory / f"npuscope_{which}.folded"  # type: ignore[operator]
         for line in path.read_text().splitlines():
             frames, weight = line.rsplit(" ", 1)
             assert (key := tuple(frames.split(";"))) not in found, f"twice: {frames}"
@@ -195,8 +195,8 @@ def asleep_when_it_ends(case: Case) -> None:
     off = run.folded("offcpu")
     own = [f for f in off if f[0] == 'wait<&:"er']
     assert any("waits_for_a_lock" in f for f in own), f"{own or list(off)}"
-    ET.parse(run.place / "flamegraph_offcpu.svg")  # type: ignore[operator]
-    run.job.tell("end")
+    ET.parse(run.directory / "flamegraph_offcpu.svg")  # type: ignore[operator]
+    run.job.send("end")
     assert run.job.wait() == 0
 
 
@@ -239,15 +239,15 @@ def check_svg(path: Path, folded: Folded, unit: int) -> int:
 def totals_are_those_of_the_session(case: Case) -> None:
     run = Run(case, [need_job("stacks_job"), 1500])
     on, off = run.folded("oncpu"), run.folded("offcpu")
-    assert run.place
+    assert run.directory
     samples = run.samples(ONCPU)
     assert len(samples) > 500
     assert sum(on.values()) == len(samples), f"{sum(on.values())} in the lines, {len(samples)} in the session"
-    assert check_svg(run.place / "flamegraph_oncpu.svg", on, 1) == len(samples)
+    assert check_svg(run.directory / "flamegraph_oncpu.svg", on, 1) == len(samples)
     asleep = sum(s.weight for s in run.samples(OFFCPU))
-    assert check_svg(run.place / "flamegraph_offcpu.svg", off, 1000) == asleep
+    assert check_svg(run.directory / "flamegraph_offcpu.svg", off, 1000) == asleep
     assert abs(sum(off.values()) * 1000 - asleep) <= 1000 * len(off)
-    database = sqlite3.connect(next(run.place.glob("ascend_pytorch_profiler_*.db")))
+    database = sqlite3.connect(next(run.directory.glob("ascend_pytorch_profiler_*.db")))
     rows: dict[int, Any] = {kind: (n, w) for kind, n, w in database.execute(
         "SELECT kind, count(*), sum(weightNs) FROM NPUSCOPE_STACK GROUP BY kind")}
     assert rows[ONCPU] == (len(samples), sum(s.weight for s in samples)), rows
@@ -269,7 +269,7 @@ def names_of_cxx(case: Case) -> None:
 
 
 @test
-def stripped_files_have_places(case: Case) -> None:
+def stripped_files_have_offsets(case: Case) -> None:
     job = build(case, "stacks_job.c", "-fomit-frame-pointer")
     whole = case.path("whole")
     shutil.copy(job, whole)
@@ -300,8 +300,8 @@ def libraries_that_come_later(case: Case) -> None:
     # Another build replaces the one that ran: no name is better than a wrong one.
     library.unlink()
     build_library(case, "stacks_job.c", "libstacks.so", case.path("lib"))
-    said = run.analyze("again").err
-    assert "libstacks.so is not here or another build" in said, said
+    printed = run.analyze("again").err
+    assert "libstacks.so is not here or another build" in printed, printed
     again = run.folded("oncpu")
     assert below(again, "work", "lib_burn") == 0
     assert any(f.startswith("[libstacks.so+0x") for frames in again for f in frames), again
@@ -319,9 +319,9 @@ def a_command_and_its_child(case: Case) -> None:
                              "/bin/sh",
                              "-c", f"{job} 700; exit 0", stdin=lines, wait=False).result()
     result.expect(0)
-    place = [Path(p) / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded" for p in result.out.split()
+    files = [Path(p) / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded" for p in result.out.split()
              if p.endswith("_ascend_pt")]
-    text = "".join(p.read_text() for p in place if p.exists())
+    text = "".join(p.read_text() for p in files if p.exists())
     on = Counter({tuple(line.rsplit(" ", 1)[0].split(";")): int(line.rsplit(" ", 1)[1]) for line in text.splitlines()})
     near(below(on, *ROOT, "mostly", "burn") + below(on, *ROOT, "seldom", "burn"), 0.7 * 499, 15, "samples of the child")
 
@@ -333,7 +333,7 @@ def what_is_lost_is_counted(case: Case) -> None:
     job = case.start([need_job("stacks_job"), 5000])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--stacks", "cpu", "--stack-freq", "999")
-    job.tell("go")
+    job.send("go")
     time.sleep(0.3)
     run.signal(signal.SIGSTOP)
     time.sleep(4)
@@ -355,18 +355,18 @@ def what_is_lost_is_counted(case: Case) -> None:
 def in_a_mount_namespace(case: Case) -> None:
     """A path that only the job sees: its file is found while it lives."""
     need_mounts()
-    job, place = need_job("stacks_job"), case.path("inside")
-    place.mkdir()
-    running = case.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && cp {job} {place}/job && "
-                          f"exec {place}/job 800 linger"])
+    job, mount = need_job("stacks_job"), case.path("inside")
+    mount.mkdir()
+    running = case.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {mount} && cp {job} {mount}/job && "
+                          f"exec {mount}/job 800 linger"])
     running.wait_for("^ready")
     run = case.record("-p", running.pid, "-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499")
-    running.tell("go")
+    running.send("go")
     running.wait_for("^done")
     run.signal(signal.SIGINT)
     result = run.result()
-    running.tell("end")
-    assert not (place / "job").exists(), "the namespace hides nothing: this test proves nothing"
+    running.send("end")
+    assert not (mount / "job").exists(), "the namespace hides nothing: this test proves nothing"
     folder = next(Path(p) for p in result.out.split() if p.endswith("_ascend_pt"))
     text = (folder / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded").read_text()
     assert "main;work;mostly;burn" in text, text
@@ -384,7 +384,7 @@ def as_perf_has_it(case: Case) -> None:
                           "-p",
                           running.pid])
     ours = case.record("-p", running.pid, "-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "299")
-    running.tell("go")
+    running.send("go")
     running.wait_for("^done")
     assert running.wait() == 0
     witness.wait()
@@ -434,35 +434,35 @@ class Nested:
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", where, "--export", "text", "--stacks", "cpu,offcpu", "--stack-freq", 499,
                           "--unwind", unwind, env=environment(NPUSCOPE_FORBID=forbid, **variables))
-        job.tell("go")
+        job.send("go")
         job.wait_for("^done")
         assert job.wait() == 0
         self.result = run.result().expect(0, 3)
         self.session = self.result.session
         assert self.session.dropped() == 0, self.result.err
-        self.chains = [(place, tuple(frames.split(";")))
-                       for place, frames in re.findall(r"^chain (\w+) (.*)$", job.out, re.M)]
+        self.chains = [(offset, tuple(frames.split(";")))
+                       for offset, frames in re.findall(r"^chain (\w+) (.*)$", job.out, re.M)]
         assert len(self.chains) == 10, job.out
-        self.own = {name for _place, chain in self.chains for name in chain} - {"?"}
+        self.own = {name for _offset, chain in self.chains for name in chain} - {"?"}
         self.on, self.off = self.folded(self.result)
 
     @staticmethod
     def folded(result: Result) -> tuple[Counter[Chain], Counter[Chain]]:
         """User frames of the stacks of the result, outermost first."""
-        place = next(Path(p) for p in result.out.split() if p.endswith("_ascend_pt")) / "ASCEND_PROFILER_OUTPUT"
+        directory = next(Path(p) for p in result.out.split() if p.endswith("_ascend_pt")) / "ASCEND_PROFILER_OUTPUT"
         found = []
         for which in ("oncpu", "offcpu"):
             stacks: Counter[Chain] = Counter()
-            for line in (place / f"npuscope_{which}.folded").read_text().splitlines():
+            for line in (directory / f"npuscope_{which}.folded").read_text().splitlines():
                 frames, weight = line.rsplit(" ", 1)
                 stacks[tuple(f for f in frames.split(";")[1:] if not f.endswith("_[k]"))] += int(weight)
             found.append(stacks)
         return found[0], found[1]
 
-    def at(self, stacks: Counter[Chain], place: str) -> Counter[Chain]:
+    def at(self, stacks: Counter[Chain], function: str) -> Counter[Chain]:
         """Weight of stacks that are at or below POINT, by the job's chain there."""
         return Counter({chain: sum(w for frames, w in stacks.items() if common(frames, chain) == len(chain))
-                        for what, chain in self.chains if what == place})
+                        for what, chain in self.chains if what == function})
 
     def check(self, stacks: Counter[Chain]) -> None:
         """Each stack begins where its thread did, and goes where the job goes."""
@@ -471,7 +471,7 @@ class Nested:
             if len(frames) == 1 and frames[0].startswith("aclrt"):
                 caught += stacks[frames]
                 continue
-            known = max(common(frames, chain) for _place, chain in self.chains)
+            known = max(common(frames, chain) for _offset, chain in self.chains)
             assert known >= 2, f"does not begin where a thread does: {frames}"
             wrong = self.own & set(frames[known:])
             assert not wrong, f"{wrong} is not called there: {frames}"
@@ -489,9 +489,9 @@ def common(frames: Chain, chain: Chain) -> int:
 def are_whole(run: Nested) -> None:
     run.check(run.on)
     run.check(run.off)
-    for stacks, place in ((run.on, "burn"), (run.on, "after_jump"), (run.on, "outside"), (run.off, "nap")):
-        for chain, weight in run.at(stacks, place).items():
-            assert weight > 0, f"no stack of {place}: {chain}"
+    for stacks, function in ((run.on, "burn"), (run.on, "after_jump"), (run.on, "outside"), (run.off, "nap")):
+        for chain, weight in run.at(stacks, function).items():
+            assert weight > 0, f"no stack of {function}: {chain}"
     found = run.session.json["stacks"]
     assert found["unwound"] > 100 and found["whole"] >= (1 - CAUGHT) * found["unwound"], found
     share = int(found["whole"] / found["unwound"] * 1000) / 10
@@ -520,9 +520,9 @@ def whole_under_probes_of_returns(case: Case) -> None:
     shown = case.npuscope("show", run.session.path).out
     assert re.search(r"^stacks +\d+, (100\.0|99\.\d) % of them whole", shown, re.M), shown
     # That this means something: a session of a version that did not record the return addresses.
-    place = case.path("before")
-    place.mkdir()
-    result = case.analyze(without_returns(run.session, place))
+    directory = case.path("before")
+    directory.mkdir()
+    result = case.analyze(without_returns(run.session, directory))
     on, off = run.folded(result)
     assert not +run.at(on, "burn") and not +run.at(off, "nap"), on
     share = re.search(r"^  stacks: \d+, ([\d.]+) % of them whole", result.err, re.M)
@@ -553,8 +553,8 @@ def whole_by_tables_alone(case: Case) -> None:
 def frame_pointers_under_probes_of_returns(case: Case) -> None:
     """The C library has no frame pointers: what ends in the job itself must be right."""
     run = Nested(case, "fp", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer")
-    for place in ("burn", "after_jump", "outside"):
-        chains = [chain[chain.index(root):] for what, chain in run.chains if what == place
+    for function in ("burn", "after_jump", "outside"):
+        chains = [chain[chain.index(root):] for what, chain in run.chains if what == function
                   for root in ("main", "in_a_thread") if root in chain]
         for chain in chains:
             assert any(frames[-len(chain):] and common(frames[-len(chain):], chain) == len(chain)
@@ -562,7 +562,7 @@ def frame_pointers_under_probes_of_returns(case: Case) -> None:
                 f"{chain}: {run.on}"
     for frames in run.on:
         if frames and frames[-1] == "burn":
-            ends = [chain[2:] for _place, chain in run.chains if chain[-1] == "burn"]
+            ends = [chain[2:] for _offset, chain in run.chains if chain[-1] == "burn"]
             assert any(common(frames[-len(end):], end) == len(end) for end in ends), frames
 
 

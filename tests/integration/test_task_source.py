@@ -278,7 +278,7 @@ def profiler_in_a_container_is_timed(case: Case) -> None:
 
 
 @test(seconds=120)
-def profiler_in_a_container_that_cannot_be_placed(case: Case) -> None:
+def profiler_in_a_container_without_a_device(case: Case) -> None:
     """For one device nobody reports its users: it might be the job's. Nothing is guessed."""
     n, result = profiler_in_a_container(case, dcmi=False)
     assert n["measured"] == 0, n
@@ -341,7 +341,7 @@ for _chip in ("910B", "950"):
 
 
 @test
-def sub_tasks_side_by_side(case: Case) -> None:
+def sub_tasks_overlap(case: Case) -> None:
     """FFTS+ tasks of three contexts in three threads each, open at once: every task has its times and
     cores, none of its sub-tasks is left over; and as the vendor's raw data the log has each context
     from its first thread to its last one."""
@@ -545,11 +545,11 @@ def named_as_vendor_does(result: Result, metric: str, chip: str) -> None:
     reads those of the device and of the host."""
     folder, = (path for path in result.session.path.glob("PROF_*") if (path / "device_0/data").glob("stars_soc.data.*")
                and json.loads((path / "host/info.json").read_text())["pid"] != "NA")
-    for place in ("host", "device_0"):
-        told = json.loads((folder / place / "sample.json").read_text())
-        assert told["ai_core_profiling"] == told["aiv_profiling"] == "on", told
-        assert told["ai_core_profiling_mode"] == told["aiv_profiling_mode"] == "task-based", told
-        names = tuple(told[key] for key in ("ai_core_metrics", "ai_core_profiling_events", "aiv_metrics",
+    for directory in ("host", "device_0"):
+        reported = json.loads((folder / directory / "sample.json").read_text())
+        assert reported["ai_core_profiling"] == reported["aiv_profiling"] == "on", reported
+        assert reported["ai_core_profiling_mode"] == reported["aiv_profiling_mode"] == "task-based", reported
+        names = tuple(reported[key] for key in ("ai_core_metrics", "ai_core_profiling_events", "aiv_metrics",
                                             "aiv_profiling_events"))
         assert names == PIPE_OF_VENDOR[chip] if metric == "PipeUtilization" else names[0] == names[2] == metric, names
 
@@ -634,7 +634,7 @@ def counters_950(case: Case) -> None:
 
 
 @test
-def a_950_that_nobody_could_ask(case: Case) -> None:
+def a_950_without_an_answer(case: Case) -> None:
     """The log alone shows what chip it is: submissions are numbered as there, also where the capture begins
     in the middle of the numbers and their low half begins anew in it."""
     job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 9000))  # some eight seconds of it
@@ -647,11 +647,11 @@ def a_950_that_nobody_could_ask(case: Case) -> None:
     assert all("the driver is slow" in line for line in lines_of(result)), result.err
     truth = job.end()
     path = result.session.path / "session.json"
-    told = json.loads(path.read_text())
-    for device in told["devices"]:
+    reported = json.loads(path.read_text())
+    for device in reported["devices"]:
         assert device.pop("platform", 15 if lines_of(result) else 0) in (15, 16)
         device["chip"] = ""
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(reported))
     case.analyze(result.session.path, "--export", "db").expect(DONE)
     found = Found(result, "950")
     numbers = {row["taskId"] >> 16 for row in found.rows}
@@ -717,8 +717,8 @@ def sampler_makes_way(case: Case, agent: bool, **env: str) -> None:
     job.end()
     answers = re.findall(r"^(\w+) (-?\d+)", log.read_text(), re.M)
     assert answers == ([("start", "0")] * (len(wanted) + 1) + [("stop", "0")] * (len(wanted) + 1)) * 2, log.read_text()
-    said = [line for line in result.err.splitlines() if "the job's own profiler runs" in line]
-    assert len(said) == 1 and "device 0" in said[0], result.err
+    printed = [line for line in result.err.splitlines() if "the job's own profiler runs" in line]
+    assert len(printed) == 1 and "device 0" in printed[0], result.err
     (sampler,) = result.session.json["device_sampler"]["devices"]
     channels = {c["id"]: c for c in sampler["channels"]}
     assert all(channels[c]["starts"] == 3 and not channels[c]["errors"] for c in wanted), channels
@@ -759,10 +759,10 @@ def losses_are_counted_to_the_record(case: Case) -> None:
             job.end()
             true = sum(int(line[2]) for line in job.lines("lost"))
             assert true == lost, job.lines("lost")
-            told = re.search(r"(\d+) (?:device|task log) records", result.err)
+            found = re.search(r"(\d+) (?:device|task log) records", result.err)
             meta = json.loads(next(sub.dir.rglob("profiler_metadata.json")).read_text())
             clocks = meta["npuscope"]["device_clocks"]
-            assert [c["records_lost"] for c in clocks] == [lost], f"{lost} records were lost, told are {clocks} {told}"
+            assert [c["records_lost"] for c in clocks] == [lost], f"{lost} records were lost, told are {clocks} {found}"
             result.expect(PARTIAL)
         finally:
             sub.running = []
@@ -805,14 +805,14 @@ def a_read_that_does_not_come_back(case: Case) -> None:
     job.order("slow 0 50 read 6000")
     result = run.result(90).expect(PARTIAL)
     # which it can be on a busy machine
-    told = [line for line in lines_of(result) if "the driver is slow: " not in line]
-    assert len(told) == 1 and "its helper had not read the rest of the task log" in told[0], result.err
+    reported = [line for line in lines_of(result) if "the driver is slow: " not in line]
+    assert len(reported) == 1 and "its helper had not read the rest of the task log" in reported[0], result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 100 and n["bounded"] > 100, n
 
 
 @test
-def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
+def a_killed_job_is_not_reported_as_slow(case: Case) -> None:
     """Killed while it is watched, and, started by npuscope, together with it:
     there is nobody who could read the rest."""
     job = Job(case, "910B")
@@ -841,8 +841,8 @@ def counters_that_are_overwritten(case: Case) -> None:
     job = Job(case, "910B", NPUSIM_FFTS="1", NPUSIM_MIX="aic:2")
     result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(PARTIAL)
     truth = job.end()
-    told = re.search(r"not in the result: (\d+) counters of kernels", result.err)
-    assert told, result.err
+    reported = re.search(r"not in the result: (\d+) counters of kernels", result.err)
+    assert reported, result.err
     with_counters = {(at, key) for key, rows in pmu_of(result).items() for at, _row in rows}
     path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
@@ -857,11 +857,11 @@ def counters_that_are_overwritten(case: Case) -> None:
             pending[kind] = 0
         elif kind in pending:
             pending[kind] += 1
-    assert missing > 50 and int(told[1]) == missing, (told[0], missing)
+    assert missing > 50 and int(reported[1]) == missing, (reported[0], missing)
 
 
 @test
-def driver_errors_are_told(case: Case) -> None:
+def driver_errors_are_reported(case: Case) -> None:
     """Each code that the driver may answer a start with, and no list of channels: one line,
     bounds instead of times, the job unharmed."""
     for call, code, words in (("50 start", -1, "code -1"), ("50 start", -8, "code -8"), ("* channels", -1, "code -1"),
@@ -873,8 +873,8 @@ def driver_errors_are_told(case: Case) -> None:
             job = Job(sub, "910B")
             job.order(f"error 0 {call} {code} always")
             result = capture(job, 1.5, "--task-source", "agent").result(90).expect(PARTIAL)
-            said = [line for line in result.complaints if "task log" in line]
-            assert len(said) == 1 and words in said[0], f"{code}: {result.err}"
+            printed = [line for line in result.complaints if "task log" in line]
+            assert len(printed) == 1 and words in printed[0], f"{code}: {result.err}"
             n = hold_up(job, job.end(), Found(result, "910B"))
             assert n["measured"] == 0, n
         finally:
@@ -893,8 +893,8 @@ def busy_channel_is_left_alone(case: Case) -> None:
     result = capture(job, 1.5, "--task-source", "agent").result(90).expect(PARTIAL)
     case.path("stop.0").touch()
     wait_until(lambda: "stop 0" in log.read_text(), "its end")
-    said = [line for line in result.complaints if "task log" in line]
-    assert len(said) == 1 and re.search("in use by another profiler|the job's own profiler", said[0]), result.err
+    printed = [line for line in result.complaints if "task log" in line]
+    assert len(printed) == 1 and re.search("in use by another profiler|the job's own profiler", printed[0]), result.err
     assert hold_up(job, job.end(), Found(result, "910B"))["measured"] == 0
 
 
@@ -921,7 +921,7 @@ def what_found_no_room_is_counted(case: Case) -> None:
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.path("out"), "--export", "none")
     os.kill(run.pid, signal.SIGSTOP)
-    job.tell("5")
+    job.send("5")
     job.wait_for("^read 5")
     os.kill(run.pid, signal.SIGCONT)
     assert job.process.stdin
@@ -960,14 +960,14 @@ class Sick:
 
     def stop(self) -> Result:
         """Ctrl-C; it has four seconds to end, and a few to analyse."""
-        asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-        took = self.run.seconds_to_end("npuscope: session in ", signal.SIGINT)
+        begun = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        elapsed = self.run.seconds_to_end("npuscope: session in ", signal.SIGINT)
         result = self.run.result(60).expect(PARTIAL)
-        assert took < 4, f"{took:.2f} s until the end, and {self.run.kept:.2f} s without a CPU: {result.err}"
-        noticed = (result.session.json["capture"]["end_monotonic"] - asked) / 1e9
+        assert elapsed < 4, f"{elapsed:.2f} s until the end, and {self.run.kept:.2f} s without a CPU: {result.err}"
+        noticed = (result.session.json["capture"]["end_monotonic"] - begun) / 1e9
         assert noticed < 0.2 + self.run.kept, f"{noticed:.2f} s until it noticed, {self.run.kept:.2f} s without a CPU"
-        said = [line for line in lines_of(result) if "the driver does not answer: a call" in line]
-        assert len(said) == 1, result.err
+        printed = [line for line in lines_of(result) if "the driver does not answer: a call" in line]
+        assert len(printed) == 1, result.err
         assert not any(value if isinstance(value, int) else any(value.values())
                        for value in result.session.json["drops"].values()), result.session.json["drops"]
         return result
@@ -979,8 +979,8 @@ def driver_that_hangs_from_the_start(case: Case) -> None:
     there, with bounds, and Ctrl-C is answered."""
     job = Job(case, "910B", agent=False)
     sick = Sick(job, "--npu-usage", "--sys-hardware-mem", orders="slow * * info 600000\nslow * * dcmi 600000\n")
-    took = sick.run.seconds_to_end("npuscope: recording ")
-    assert took < 8, f"{took:.1f} s until it recorded, and {sick.run.kept:.1f} s without a CPU: {sick.run.err}"
+    elapsed = sick.run.seconds_to_end("npuscope: recording ")
+    assert elapsed < 8, f"{elapsed:.1f} s until it recorded, and {sick.run.kept:.1f} s without a CPU: {sick.run.err}"
     sick.run.wait_for("^npuscope: recording ", err=True)
     time.sleep(4)
     result = sick.stop()
@@ -1043,11 +1043,11 @@ def errors_of_the_task_log(case: Case) -> None:
     end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     result = run.result(90).expect(DONE)
     truth, found = job.end(), Found(result, "910B")
-    said = [line for line in result.complaints if "device 0:" in line]
-    told = sorted(re.findall(r"\((\w+) of channel (\d+): code (-\d+)\)", "\n".join(said)))
+    printed = [line for line in result.complaints if "device 0:" in line]
+    reported = sorted(re.findall(r"\((\w+) of channel (\d+): code (-\d+)\)", "\n".join(printed)))
     expected = [("read", "50", str(code)) for code in (*READ_CODES, -11)] + [("list", "0", "-1"), ("start", "50", "-2"),
                                                                          ("flush", "50", "-1"), ("stop", "50", "-2")]
-    assert told == sorted(expected) and len(said) == len(told), result.err
+    assert reported == sorted(expected) and len(printed) == len(reported), result.err
     channels = [line[2] for line in job.lines("channel") if line[1] == "50"]
     assert channels == ["start", "stop"] * 2, channels
     n = hold_up(job, truth, found, begin=found.begin + 500_000_000, end=begin)
@@ -1056,13 +1056,13 @@ def errors_of_the_task_log(case: Case) -> None:
 
 
 @test(seconds=120)
-def driver_that_takes_long_to_start(case: Case) -> None:
+def driver_that_starts_slowly(case: Case) -> None:
     """Tasks until then have bounds, and one line gives the reason."""
     job = Job(case, "910B")
     job.order("slow 0 50 start 2500")
     result = capture(job, 6, "--task-source", "agent").result(90).expect(DONE)
-    said = lines_of(result)
-    assert len(said) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", said[0]), \
+    printed = lines_of(result)
+    assert len(printed) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", printed[0]), \
         result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 200 and n["bounded"] > 200, n
@@ -1105,8 +1105,8 @@ def job_that_blocks_all_signals(case: Case) -> None:
         case.path(f"stop.{k}").touch()
     wait_until(lambda: "stop 0" in log.read_text(), "its end")
     result = run.result(90).expect(DONE)
-    said = [line for line in result.err.splitlines() if "was refused channel 50" in line]
-    assert len(said) == refused, result.err
+    printed = [line for line in result.err.splitlines() if "was refused channel 50" in line]
+    assert len(printed) == refused, result.err
     n = hold_up(job, job.end(), Found(result, "910B"), begin=begin, end=end)
     assert n["bounded"] == 0, n
 

@@ -35,7 +35,7 @@ class Stuck:
         job = case.start([need_job("stuck_job"), library, self.fifo])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", *options)
-        job.tell("go")
+        job.send("go")
         job.wait_for("^stuck")
         time.sleep(0.1)  # every wait is longer than the threshold of system calls
         run.signal(2)
@@ -62,7 +62,7 @@ class Stuck:
 
 
 @test
-def calls_are_told(case: Case) -> None:
+def calls_are_reported(case: Case) -> None:
     """CANN calls: with their arguments, without results that are not there."""
     stuck = Stuck(case)
     sync = stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])
@@ -78,7 +78,7 @@ def calls_are_told(case: Case) -> None:
 
 
 @test
-def system_calls_are_told(case: Case) -> None:
+def system_calls_are_reported(case: Case) -> None:
     stuck = Stuck(case)
     read = stuck.one(SYSCALL, "read", READ)
     assert read.body.arg[2] == 1 and read.body.result == 0 and read.ret == 0, (read.body, read.ret)
@@ -97,7 +97,7 @@ def system_calls_are_told(case: Case) -> None:
 
 
 @test
-def results_say_so(case: Case) -> None:
+def results_report_it(case: Case) -> None:
     """Slices up to the end, marked, without a result; the time of each thread is where it waits."""
     stuck = Stuck(case)
     result = case.analyze(stuck.session.path, "-o", case.path("out"), "--export", "text").expect(0, PARTIAL)
@@ -158,7 +158,7 @@ def calls_that_return_while_it_ends(case: Case) -> None:
     run = case.record("-p", job.pid, "-d", "500ms", "-o", case.dir, "--export", "none", "--host-sys", "none")
     session = run.result().expect(0).session
     time.sleep(0.2)  # those that are open end
-    job.tell("go")
+    job.send("go")
     assert job.wait() == 0, job.err
     end = int(session.json["capture"]["end_monotonic"])
     # The job's clock is read around the call: of a call whose ends lie close to the
@@ -166,10 +166,10 @@ def calls_that_return_while_it_ends(case: Case) -> None:
     open_then = {int(tid) for tid, began, ended in re.findall(r"^call (\d+) (\d+) (\d+)$", job.out, re.M)
                  if int(began) + 200000 < end < int(ended) - 200000}
     # Or with its return, which came before the programs were notified of the end.
-    told = {e.tid for e in session.of(API, job.pid) if e.start < end <= e.start + e.dur}
+    open_threads = {e.tid for e in session.of(API, job.pid) if e.start < end <= e.start + e.dur}
     assert len(open_then) > 50, f"of 200 threads {len(open_then)} were in a call at the end"
-    assert not open_then - told, \
-        f"{len(open_then - told)} of {len(open_then)} calls that were open at the end are not told of"
+    assert not open_then - open_threads, \
+        f"{len(open_then - open_threads)} of {len(open_then)} calls that were open at the end are not told of"
 
 
 @test

@@ -19,7 +19,7 @@ import synthetic
 from harness import (DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, add_test, environment, main, need, need_root, test)
 
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
-SIDE = ROOT / "tests" / "cannraw_side"
+AUX = ROOT / "tests" / "cannraw_aux"
 NOBODY = 65534
 SECONDS = 60
 
@@ -153,13 +153,13 @@ def prof(case: Case, *options: str) -> Path:
     return Path(done.out.splitlines()[-1])
 
 
-def side(case: Case) -> Path:
-    done = case.run([sys.executable, SIDE / "sidecars.py", case.path("side"), "--make", "--samples", 6]).expect(0)
+def aux_input(case: Case) -> Path:
+    done = case.run([sys.executable, AUX / "sidecars.py", case.path("side"), "--make", "--samples", 6]).expect(0)
     return Path(done.out.splitlines()[-1])
 
 
 def torch(case: Case) -> Path:
-    done = case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory", "--python-stacks", "--gc",
+    done = case.run([sys.executable, AUX / "framework.py", case.path("torch"), "--memory", "--python-stacks", "--gc",
                      "--prof", prof(case), "--prof-truth", case.path("truth")]).expect(0)
     return Path(done.out.splitlines()[-1])
 
@@ -208,7 +208,7 @@ def everything_is_reported(case: Case, made: Path, command: str = "analyze") -> 
 
 add_test("session", lambda case: everything_is_reported(case, synthetic.session(case)), 300)
 add_test("cann", lambda case: everything_is_reported(case, prof(case, "--memcpy-every", "5", "--mstx-every", "5")), 300)
-add_test("cann_side", lambda case: everything_is_reported(case, side(case)), 300)
+add_test("cann_side", lambda case: everything_is_reported(case, aux_input(case)), 300)
 add_test("torch_raw", lambda case: everything_is_reported(case, torch(case)), 300)
 add_test("database", lambda case: everything_is_reported(case, results(case, ".db")), 300)
 add_test("database_shown", lambda case: everything_is_reported(case, results(case, ".db"), "show"), 300)

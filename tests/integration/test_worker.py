@@ -76,7 +76,7 @@ class EvilJob:
     def __init__(self, run: Running, library: str, files: Path) -> None:
         self.run, self.library, self.files = run, library, files
         run.wait_for("^ready")
-        run.tell(f"load {library}")
+        run.send(f"load {library}")
         run.wait_for("^loaded")
         self.pid = wait_until(lambda: next((p for p in descendants(run.pid) if self._has_it(p)), None),
                               "the job's process")
@@ -207,7 +207,7 @@ class PodmanJob(EvilJob):
     # pylint: disable-next=super-init-not-called
     def __init__(self, run: Running, library: str, files: Path) -> None:
         self.run, self.library, self.files = run, library, files
-        run.tell(f"load {library}")
+        run.send(f"load {library}")
         run.wait_for("^loaded")
         self.pid = run.pid_in_podman  # type: ignore[attr-defined]
 
@@ -243,7 +243,7 @@ def captured(case: Case, jobs: Sequence[EvilJob], name: str, seconds: str = "4s"
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("innocent"))
     innocent = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
     innocent.wait_for("^ready")
-    innocent.tell(f"load {library}")
+    innocent.send(f"load {library}")
     innocent.wait_for("^loaded")
     run = case.record("-p", pid_list([job.pid for job in jobs] + [innocent.pid]), "-d", seconds, "-o",
                       case.path(f"out-{name}"),
@@ -267,7 +267,7 @@ def rights_of(case: Case, job: EvilJob, name: str) -> None:
     run, innocent = captured(case, [job], name)
     worker = wait_until(lambda: serving(job.library), "a worker for the job's library")
     stands_in_for(worker, job.pid)
-    innocent.tell(f"call aclrtSynchronizeDevice {CALLS}")
+    innocent.send(f"call aclrtSynchronizeDevice {CALLS}")
     innocent.wait_for("^called")
     tried = wait_until(lambda: job.tried() if "exec" in job.tried() else None, "the library's report")
     assert {what: tried[what] for what in REFUSED} == {what: "EPERM" for what in REFUSED}, tried
@@ -341,7 +341,7 @@ def container_ends_while_it_is_watched(case: Case) -> None:
     os.kill(job.pid, 9)
     wait_until(lambda: not Path(f"/proc/{job.pid}").exists(), "the end of the container's first process", 20)
     assert run.alive(), "the capture ended first: this test proves nothing"
-    innocent.tell("quit 0")
+    innocent.send("quit 0")
     run.signal(2)
     run.result().expect(DONE, PARTIAL)
     nothing_left()
@@ -356,7 +356,7 @@ def library_that_another_user_can_replace(case: Case) -> None:
     job = EvilJob(case.start([folder / "loader_job"], env=evil_environment("report", folder)),
                   f"{folder}/libascend_hal.so", folder)
     run, innocent = captured(case, [job], "theirs", seconds="2s")
-    innocent.tell(f"call aclrtSynchronizeDevice {CALLS}")
+    innocent.send(f"call aclrtSynchronizeDevice {CALLS}")
     result = run.result().expect(PARTIAL)
     assert "can be written by others: Permission denied" in result.err, result.err
     assert not (folder / "report").exists()
@@ -379,21 +379,21 @@ def calm_end(case: Case) -> float:
     return _calm[0]
 
 
-def harmed(case: Case, mode: str, *said: str) -> None:
+def harmed(case: Case, mode: str, *printed: str) -> None:
     """Whatever the library does, the capture ends in time, reports it, has all of the
     other job, and leaves nothing behind."""
     usual = calm_end(case)
     job = evil_user(case, mode)
     run, innocent = captured(case, [job], mode, seconds="60s")
-    innocent.tell(f"call aclrtSynchronizeDevice {CALLS}")
+    innocent.send(f"call aclrtSynchronizeDevice {CALLS}")
     innocent.wait_for("^called")
     time.sleep(3)
-    took = run.seconds_to_end(LAST_WORD, signal.SIGINT)
+    elapsed = run.seconds_to_end(LAST_WORD, signal.SIGINT)
     result = run.result().expect(DONE, PARTIAL)
-    assert took < END_S + usual, \
-        f"the capture took {took:.2f} s to end, {usual:.2f} s without the library: {result.err}"
+    assert elapsed < END_S + usual, \
+        f"the capture took {elapsed:.2f} s to end, {usual:.2f} s without the library: {result.err}"
     recorded_whole(result.session, innocent)
-    for text in said:
+    for text in printed:
         assert re.search(text, result.err), (text, result.err)
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", result.err), repr(result.err)
     nothing_left()
@@ -515,9 +515,9 @@ def library_of_the_host_that_others_can_write(case: Case) -> None:
     """One folder on the way is enough: it is not loaded, and no job has one."""
     need_root()
     need_npusim()
-    place = case.open_path("installed", folder=True)  # below /tmp
-    shutil.copytree(SIM, place / "Ascend", symlinks=True)
-    env = {k: v.replace(str(SIM), f"{place}/Ascend") for k, v in environment(sim=True).items()}
+    directory = case.open_path("installed", folder=True)  # below /tmp
+    shutil.copytree(SIM, directory / "Ascend", symlinks=True)
+    env = {k: v.replace(str(SIM), f"{directory}/Ascend") for k, v in environment(sim=True).items()}
     result = case.record("-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices", "0", "--",
                          "sleep", "1",
                          wait=False, env=env).result().expect(PARTIAL)

@@ -10,7 +10,7 @@ void sim_start(struct sim_clock *clock, double hz, double ppm, uint64_t seed)
 	clock->hz = hz;
 	clock->random = seed * 2654435761u + 88172645463325252ULL;
 	clock->n = 1;
-	clock->pieces[0] = (struct sim_piece){ .rate = ppm * 1e-6 };
+	clock->segments[0] = (struct sim_segment){ .rate = ppm * 1e-6 };
 }
 
 double sim_random(struct sim_clock *clock)
@@ -25,19 +25,19 @@ static double ticks_at(const struct sim_clock *clock, double ns)
 {
 	size_t i = clock->n - 1;
 
-	while (i && clock->pieces[i].host > ns)
+	while (i && clock->segments[i].host > ns)
 		i--;
-	return clock->pieces[i].ticks +
-	       (ns - clock->pieces[i].host) * clock->hz / 1e9 * (1 + clock->pieces[i].rate);
+	return clock->segments[i].ticks +
+	       (ns - clock->segments[i].host) * clock->hz / 1e9 * (1 + clock->segments[i].rate);
 }
 
 void sim_step(struct sim_clock *clock, double seconds, double ppm)
 {
-	struct sim_piece piece = { .host = seconds * 1e9,
-				   .ticks = ticks_at(clock, seconds * 1e9),
-				   .rate = ppm * 1e-6 };
+	struct sim_segment segment = { .host = seconds * 1e9,
+				       .ticks = ticks_at(clock, seconds * 1e9),
+				       .rate = ppm * 1e-6 };
 
-	clock->pieces[clock->n++] = piece;
+	clock->segments[clock->n++] = segment;
 }
 
 uint64_t sim_counter(const struct sim_clock *clock, double ns)

@@ -9,20 +9,20 @@
 
 #include "session.h"
 
-#define SIM_PIECES 4096
+#define SIM_SEGMENTS 4096
 
 /*
  * From host time `host` on the counter makes `rate` ticks a ns more than nominal,
  * per tick; ns are doubles from `host0`.
  */
-struct sim_piece {
+struct sim_segment {
 	double host, ticks, rate;
 };
 
 struct sim_clock {
 	uint64_t host0, counter0; /* where both begin */
 	double hz;
-	struct sim_piece pieces[SIM_PIECES];
+	struct sim_segment segments[SIM_SEGMENTS];
 	size_t n;
 	uint64_t random;
 };

@@ -13,14 +13,14 @@
 
 #define PID 50
 
-static struct nps_recording model;
+static struct nps_session model;
 static struct nps_names names;
 
 static int setup(void **state)
 {
 	(void)state;
-	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
-	nps_recording__proc(&model, PID);
+	nps_session__init(&model, AT_FDCWD, AT_FDCWD);
+	nps_session__proc(&model, PID);
 	model.end = INT64_MAX;
 	names = (struct nps_names){ 0 };
 	return 0;
@@ -30,7 +30,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	nps_names__free(&names);
-	nps_recording__free(&model);
+	nps_session__free(&model);
 	return 0;
 }
 

@@ -25,7 +25,7 @@
 #define SIZE (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 
 static char dir[64];
-static struct nps_session session;
+static struct nps_session_writer session;
 static struct nps_log_budget budget;
 static struct nps_channel_files *files;
 static struct nps_agent_control *ctl;
@@ -60,7 +60,7 @@ static int setup(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/nps_unit_XXXXXX");
-	if (!mkdtemp(dir) || nps_session__create(dir, &session))
+	if (!mkdtemp(dir) || nps_session_writer__create(dir, &session))
 		return -1;
 	nps_log_budget__init(&budget, &session, 1ULL << 30, NPS_LOG_RATE);
 	files = nps_channel_files__new(getpid(), &session, &budget);
@@ -78,7 +78,7 @@ static int teardown(void **state)
 	close(memfd);
 	nps_channel_files__free(files);
 	nps_log_budget__free(&budget);
-	nps_session__close(&session);
+	nps_session_writer__close(&session);
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
 	return system(cmd);
 }
@@ -288,14 +288,14 @@ static void log_that_has_its_share_ends(void **state)
 	struct nps_agent_client *a = start();
 
 	(void)state;
-	budget.max_size = nps_session__bytes(&session) + (1 << 20);
+	budget.max_size = nps_session_writer__bytes(&session) + (1 << 20);
 	budget.n_owners = 2; /* there is somebody else */
 	ctl->state = NPS_AGENT_RUN;
 	for (int i = 0; i < 10; i++)
 		put(NPS_AGENT_B_DATA, 0, data, sizeof(data));
 	assert_int_equal(nps_agent_client__drain(a), -ENOBUFS);
 	assert_in_range(nps_agent_client__bytes(a), 6 * sizeof(data), 9 * sizeof(data));
-	assert_int_equal(nps_session__error(&session), 0);
+	assert_int_equal(nps_session_writer__error(&session), 0);
 	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
 	assert_true(nps_agent_client__idle(a));
 	assert_int_equal(nps_agent_client__drain(a), 0);
@@ -310,7 +310,7 @@ static void clocks_count_as_bytes(void **state)
 	int err = 0;
 
 	(void)state;
-	budget.max_size = nps_session__bytes(&session) + (256 << 10);
+	budget.max_size = nps_session_writer__bytes(&session) + (256 << 10);
 	budget.n_owners = 2;
 	for (int i = 0; i < 1000 && !err; i++) {
 		put(NPS_AGENT_B_CLOCK, 0, c, sizeof(c));
@@ -338,7 +338,7 @@ static void helper_that_runs_still_is_not_waited_for(void **state)
 	assert_int_equal(err, 0);
 	nps_agent_client__start(a, NPS_AIC_NONE);
 	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
-	assert_false(nps_agent_client__recording(a) || nps_agent_client__uses(a, 1));
+	assert_false(nps_agent_client__is_logging(a) || nps_agent_client__uses(a, 1));
 	assert_true(nps_agent_client__idle(a)); /* nothing of this capture's is to be waited for */
 	nps_agent_client__reason(a, reason, sizeof(reason));
 	assert_non_null(strstr(reason, "the capture before this one"));
@@ -424,7 +424,7 @@ static void clocks_are_stamped_by_us(void **state)
 }
 
 /* The number that the driver has for a chip, where anybody has described it; else its name. */
-static void chips_are_told_apart(void **state)
+static void chips_are_distinguished(void **state)
 {
 	static const struct {
 		uint32_t type;
@@ -487,7 +487,7 @@ static void expect_chip(const struct nps_agent_client *a, const struct nps_devic
 }
 
 /* The helper reports that device 4 is a 910A. */
-static void tell_chip(struct nps_agent_client *a)
+static void report_chip(struct nps_agent_client *a)
 {
 	nps_agent_client__start(a, NPS_AIC_PIPE);
 	ctl->device[4].started_raw = 1;
@@ -507,7 +507,7 @@ static void nobody_describes_anothers_device(void **state)
 
 	(void)state;
 	memset(&facts, 0, sizeof(facts));
-	tell_chip(a);
+	report_chip(a);
 	expect_chip(a, &facts, 2000, false, "910A"); /* nobody else is known to have it */
 	nps_device_facts__used(&facts, 7, 0, 4, true);
 	expect_chip(a, &facts, 0, true, "910A"); /* nor but in containers */
@@ -554,7 +554,7 @@ static void containers_of_others_do_not_describe(void **state)
 
 	(void)state;
 	memset(&facts, 0, sizeof(facts));
-	tell_chip(a);
+	report_chip(a);
 	nps_device_facts__used(&facts, 7, 1000, 4, true);
 	expect_chip(a, &facts, 1000, true, "910A");
 	expect_chip(a, &facts, 2000, true, "");
@@ -702,7 +702,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(head_inside_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(head_that_runs_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
-		cmocka_unit_test_setup_teardown(chips_are_told_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(chips_are_distinguished, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_describes_anothers_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(containers_of_others_do_not_describe, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),

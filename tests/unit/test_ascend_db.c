@@ -72,7 +72,7 @@ static int export_to(const struct nps_model *model, const char *dir, enum nps_ge
 }
 
 /* The first cell that SQL gives, as text; "-" without a row, "NULL" for NULL. */
-static const char *ask(const char *path, const char *sql)
+static const char *query(const char *path, const char *sql)
 {
 	static char answers[8][256];
 	static unsigned int at;
@@ -307,25 +307,28 @@ static void details_find_their_task(void **state)
 	unlink(in_folder("in/analysis.db"));
 	fill_model(&model);
 	assert_int_equal(export_to(&model, in_folder("in"), NPS_GENERATION_B), 0);
-	assert_string_equal(ask(path, "PRAGMA integrity_check"), "ok");
-	assert_string_equal(ask(path, "SELECT group_concat(globalTaskId) FROM (SELECT * FROM TASK LIMIT 4)"),
+	assert_string_equal(query(path, "PRAGMA integrity_check"), "ok");
+	assert_string_equal(query(path,
+				  "SELECT group_concat(globalTaskId) FROM (SELECT * FROM TASK LIMIT 4)"),
 			    "5,4,7,6");
-	assert_string_equal(ask(path, "SELECT globalTaskId FROM MEMCPY_INFO WHERE rowid=2"), "4");
-	assert_string_equal(
-		ask(path, "SELECT count(*) FROM COMPUTE_TASK_INFO c JOIN TASK t USING(globalTaskId)"), "40");
-	assert_string_equal(ask(path, "SELECT group_concat(source) FROM (SELECT * FROM NPUSCOPE_TASK_TIME t "
-				      "WHERE globalTaskId IN (4,5,7) ORDER BY globalTaskId)"),
+	assert_string_equal(query(path, "SELECT globalTaskId FROM MEMCPY_INFO WHERE rowid=2"), "4");
+	assert_string_equal(query(path,
+				  "SELECT count(*) FROM COMPUTE_TASK_INFO c JOIN TASK t USING(globalTaskId)"),
+			    "40");
+	assert_string_equal(query(path,
+				  "SELECT group_concat(source) FROM (SELECT * FROM NPUSCOPE_TASK_TIME t "
+				  "WHERE globalTaskId IN (4,5,7) ORDER BY globalTaskId)"),
 			    "device log,profiler,host bounds");
-	assert_string_equal(ask(path, "SELECT startLowNs||','||(startHighNs IS NULL)||','||endLowNs||','||"
-				      "endHighNs FROM NPUSCOPE_TASK_TIME WHERE globalTaskId=7"),
+	assert_string_equal(query(path, "SELECT startLowNs||','||(startHighNs IS NULL)||','||endLowNs||','||"
+					"endHighNs FROM NPUSCOPE_TASK_TIME WHERE globalTaskId=7"),
 			    "5,1,7,8");
-	assert_string_equal(ask(path, "SELECT typeof(startNs) FROM PYTORCH_API"), "text");
-	assert_string_equal(ask(path, "SELECT min(name)>=1<<28 AND max(name)<2<<28 FROM PYTORCH_API"), "1");
-	assert_string_equal(ask(path, "SELECT min(component)>=2<<28 FROM MEMORY_RECORD"), "1");
-	assert_string_equal(ask(path, "SELECT max(name)<1<<28 FROM COMPUTE_TASK_INFO"), "1");
-	assert_string_equal(ask(path, "SELECT value FROM META_DATA WHERE name='distributed_args'"),
+	assert_string_equal(query(path, "SELECT typeof(startNs) FROM PYTORCH_API"), "text");
+	assert_string_equal(query(path, "SELECT min(name)>=1<<28 AND max(name)<2<<28 FROM PYTORCH_API"), "1");
+	assert_string_equal(query(path, "SELECT min(component)>=2<<28 FROM MEMORY_RECORD"), "1");
+	assert_string_equal(query(path, "SELECT max(name)<1<<28 FROM COMPUTE_TASK_INFO"), "1");
+	assert_string_equal(query(path, "SELECT value FROM META_DATA WHERE name='distributed_args'"),
 			    "{\"rank\":3}");
-	assert_string_equal(ask(path, "SELECT value FROM META_DATA WHERE name='SCHEMA_VERSION'"), "1.2.0");
+	assert_string_equal(query(path, "SELECT value FROM META_DATA WHERE name='SCHEMA_VERSION'"), "1.2.0");
 	nps_model__free(&model);
 }
 
@@ -441,19 +444,20 @@ static void empty_model(void **state)
 	umask(022);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
-	assert_string_equal(ask(path, "SELECT count(*) FROM SESSION_TIME_INFO"), "1");
-	assert_string_equal(ask(path, "SELECT id||name FROM NPU_INFO"), "-1UNKNOWN");
-	assert_string_equal(ask(path,
-				"SELECT count(*) FROM sqlite_master WHERE name IN ('CANN_API','MEMCPY_INFO',"
-				"'OSRT_API','STEP_TIME','STRING_IDS')"),
-			    "5");
+	assert_string_equal(query(path, "SELECT count(*) FROM SESSION_TIME_INFO"), "1");
+	assert_string_equal(query(path, "SELECT id||name FROM NPU_INFO"), "-1UNKNOWN");
+	assert_string_equal(
+		query(path, "SELECT count(*) FROM sqlite_master WHERE name IN ('CANN_API','MEMCPY_INFO',"
+			    "'OSRT_API','STEP_TIME','STRING_IDS')"),
+		"5");
 	/* Insight shows lanes for those without a row in them */
-	assert_string_equal(ask(path,
-				"SELECT count(*) FROM sqlite_master WHERE name IN ('TASK','COMMUNICATION_OP',"
-				"'COMPUTE_TASK_INFO','COMMUNICATION_TASK_INFO','OVERLAP_ANALYSIS')"),
+	assert_string_equal(
+		query(path, "SELECT count(*) FROM sqlite_master WHERE name IN ('TASK','COMMUNICATION_OP',"
+			    "'COMPUTE_TASK_INFO','COMMUNICATION_TASK_INFO','OVERLAP_ANALYSIS')"),
+		"0");
+	assert_string_equal(query(path, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'NPUSCOPE%'"),
 			    "0");
-	assert_string_equal(ask(path, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'NPUSCOPE%'"), "0");
-	assert_string_equal(ask(path, "PRAGMA journal_mode"), "delete");
+	assert_string_equal(query(path, "PRAGMA journal_mode"), "delete");
 	assert_int_equal(export_to(&model, in_folder("in"), NPS_GENERATION_B), -EEXIST);
 	unlink(path);
 	assert_int_equal(symlink("elsewhere", path), 0);
@@ -516,16 +520,16 @@ static void lanes_for_viewers(void **state)
 	m->os_thread.gtid[row] = 77ULL << 32 | 77;
 	m->os_thread.name[row] = nps_strings__addz(m->strings, "train");
 	assert_int_equal(export_to(m, in_folder("in"), NPS_GENERATION_B), 0);
-	assert_string_equal(
-		ask(path,
-		    "SELECT group_concat(value||':'||timestampNs||':'||deviceId||':'||hbm,' ') FROM NPU_MEM "
-		    "JOIN STRING_IDS ON id=type"),
-		"job:100:2:4096 job:200:2:8192 app:300:2:77");
-	assert_string_equal(ask(path, "SELECT usage||','||ifnull(speed,'unknown') FROM HOST_NETWORK_USAGE"),
+	assert_string_equal(query(path,
+				  "SELECT group_concat(value||':'||timestampNs||':'||deviceId||':'||hbm,' ') "
+				  "FROM NPU_MEM "
+				  "JOIN STRING_IDS ON id=type"),
+			    "job:100:2:4096 job:200:2:8192 app:300:2:77");
+	assert_string_equal(query(path, "SELECT usage||','||ifnull(speed,'unknown') FROM HOST_NETWORK_USAGE"),
 			    "0,unknown");
-	assert_string_equal(ask(path, "SELECT group_concat(pid||name) FROM NPUSCOPE_PROCESS"), "77train");
+	assert_string_equal(query(path, "SELECT group_concat(pid||name) FROM NPUSCOPE_PROCESS"), "77train");
 	nps_model__free(m);
-	assert_string_equal(ask(path, "SELECT value FROM META_DATA WHERE name LIKE 'npuscope_usage%'"),
+	assert_string_equal(query(path, "SELECT value FROM META_DATA WHERE name LIKE 'npuscope_usage%'"),
 			    "[\"HOST_NETWORK_USAGE\"]");
 	import(m, path);
 	for (size_t i = 0; i < m->losses.len; i++)
@@ -539,7 +543,7 @@ static void lanes_for_viewers(void **state)
 	unlink(in_folder("in/analysis.db"));
 	assert_int_equal(export_to(m, in_folder("in"), NPS_GENERATION_B), 0);
 	assert_string_equal(
-		ask(path, "SELECT group_concat(value) FROM META_DATA WHERE name LIKE 'npuscope_usage%'"),
+		query(path, "SELECT group_concat(value) FROM META_DATA WHERE name LIKE 'npuscope_usage%'"),
 		"[\"HOST_NETWORK_USAGE\"]");
 	unlink(path);
 	nps_model__free(m);
@@ -582,9 +586,9 @@ static void bounded_tasks(void **state)
 	m->start = 500;
 	m->end = 3000;
 	assert_int_equal(export_to(m, in_folder("in"), NPS_GENERATION_B), 0);
-	assert_string_equal(ask(path, "SELECT group_concat(startNs||'-'||endNs,' ') FROM TASK"),
+	assert_string_equal(query(path, "SELECT group_concat(startNs||'-'||endNs,' ') FROM TASK"),
 			    "1000-1001 2000-2000");
-	assert_string_equal(ask(path, "SELECT startNs||'-'||endNs FROM COMMUNICATION_OP"), "1000-1001");
+	assert_string_equal(query(path, "SELECT startNs||'-'||endNs FROM COMMUNICATION_OP"), "1000-1001");
 	nps_model__free(m);
 	import(m, path);
 	assert_int_equal(m->task.source[0], NPS_TIME_HOST_BOUNDS);
@@ -613,12 +617,12 @@ static void keys_that_are_none(void **state)
 		model.api.connection[row] = connections[i];
 	}
 	assert_int_equal(export_to(&model, in_folder("in"), NPS_GENERATION_B), 0);
-	assert_string_equal(ask(path, "SELECT count(*)||' '||count(DISTINCT startNs) FROM CANN_API"), "6 6");
-	assert_string_equal(ask(path, "SELECT startNs FROM CANN_API WHERE connectionId=4"), "102");
-	assert_string_equal(
-		ask(path,
-		    "SELECT group_concat(connectionId) FROM (SELECT * FROM CANN_API ORDER BY connectionId)"),
-		"2,4,9,10,11,12");
+	assert_string_equal(query(path, "SELECT count(*)||' '||count(DISTINCT startNs) FROM CANN_API"),
+			    "6 6");
+	assert_string_equal(query(path, "SELECT startNs FROM CANN_API WHERE connectionId=4"), "102");
+	assert_string_equal(query(path, "SELECT group_concat(connectionId) FROM (SELECT * FROM CANN_API "
+					"ORDER BY connectionId)"),
+			    "2,4,9,10,11,12");
 	nps_model__free(&model);
 }
 
@@ -856,7 +860,7 @@ static void hostile_cells(void **state)
 static void full_ranges_of_ids(void **state)
 {
 	const char *path = in_folder("ids.db");
-	const uint32_t taken[] = { 268435455, 805306369 }; /* the last of a range, and one above all */
+	const uint32_t used[] = { 268435455, 805306369 }; /* the last of a range, and one above all */
 	struct nps_db_writer db;
 	struct nps_db_ids ids;
 	struct nps_model model;
@@ -868,10 +872,10 @@ static void full_ranges_of_ids(void **state)
 		text[i] = nps_strings__addf(model.strings, "text %u", i);
 	assert_int_equal(nps_vec__resize(&model.db_ids, text[4] + 1), 0);
 	memset(model.db_ids.data, 0xff, model.db_ids.len * sizeof(uint32_t));
-	NPS_AT(&model.db_ids, uint32_t, text[0]) = taken[0];
-	NPS_AT(&model.db_ids, uint32_t, text[1]) = taken[1];
+	NPS_AT(&model.db_ids, uint32_t, text[0]) = used[0];
+	NPS_AT(&model.db_ids, uint32_t, text[1]) = used[1];
 	nps_db_ids__init(&ids, &model);
-	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[0]), taken[0]);
+	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[0]), used[0]);
 	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[2]), 805306368);
 	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_TORCH, text[3]), 268435456);
 	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[4]), 805306370);
@@ -883,7 +887,7 @@ static void full_ranges_of_ids(void **state)
 	db.err = 0;
 	assert_int_equal(nps_db_writer__close(&db), 0);
 	assert_string_equal(
-		ask(path, "SELECT group_concat(id||value) FROM STRING_IDS"),
+		query(path, "SELECT group_concat(id||value) FROM STRING_IDS"),
 		"268435455text 0,268435456text 3,805306368text 2,805306369text 1,805306370text 4");
 	nps_db_ids__free(&ids);
 	nps_model__free(&model);

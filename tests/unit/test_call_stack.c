@@ -29,7 +29,7 @@ static int setup(void **state)
 /* As at the entry of a probed function; how many were dropped that never returned. */
 static uint32_t enter(uint16_t probe, uint16_t group, uint64_t sp)
 {
-	uint32_t unreturned = drop_dead_calls(&stack, sp, probe);
+	uint32_t unreturned = stack_drop_dead(&stack, sp, probe);
 
 	assert_true(stack.depth < NPS_MAX_DEPTH);
 	stack.calls[stack.depth++] = (struct open_call){ .probe = probe, .group = group, .sp = sp };
@@ -40,23 +40,23 @@ static void calls_nest(void **state)
 {
 	(void)state;
 	assert_int_equal(enter(NPS_PROBE_LAUNCH, 1, 1000), 0);
-	assert_true(is_told_above(&stack));
+	assert_true(is_covered_above(&stack));
 	assert_int_equal(enter(NPS_PROBE_RT_LAUNCH, 1, 900), 0);
 	assert_int_equal(enter(NPS_PROBE_SQ_TASK_SEND, 1, 900), 0); /* by a jump at its end */
 	assert_int_equal(stack.depth, 3);
 	/* The two inner ones were left by an exception. */
-	assert_int_equal(drop_dead_calls(&stack, 950, NPS_PROBE_RT_LAUNCH), 2);
+	assert_int_equal(stack_drop_dead(&stack, 950, NPS_PROBE_RT_LAUNCH), 2);
 	assert_int_equal(stack.depth, 1);
 }
 
-static void some_tell_nothing_of_what_is_inside(void **state)
+static void some_cover_nothing_inside(void **state)
 {
 	(void)state;
-	assert_false(is_told_above(&stack));
+	assert_false(is_covered_above(&stack));
 	enter(NPS_PROBE_MDL_EXECUTE, 1, 1000);
-	assert_false(is_told_above(&stack));
+	assert_false(is_covered_above(&stack));
 	enter(NPS_PROBE_LAUNCH, 1, 900);
-	assert_true(is_told_above(&stack));
+	assert_true(is_covered_above(&stack));
 }
 
 /*
@@ -66,20 +66,20 @@ static void frames_of_detached_probes_hide_nothing(void **state)
 {
 	(void)state;
 	enter(NPS_PROBE_QUERY_EVENT, POLLED, 1000);
-	assert_int_equal(drop_dead_calls(&stack, 1000, NPS_PROBE_RT_LAUNCH), 0);
-	assert_true(is_told_above(&stack));
+	assert_int_equal(stack_drop_dead(&stack, 1000, NPS_PROBE_RT_LAUNCH), 0);
+	assert_true(is_covered_above(&stack));
 
 	/* Its return is still to be seen. */
 	group_state[POLLED] = NPS_GROUP_CLOSING;
-	assert_int_equal(drop_dead_calls(&stack, 900, NPS_PROBE_RT_LAUNCH), 0);
+	assert_int_equal(stack_drop_dead(&stack, 900, NPS_PROBE_RT_LAUNCH), 0);
 	assert_int_equal(stack.depth, 1);
-	assert_true(is_told_above(&stack));
+	assert_true(is_covered_above(&stack));
 
 	group_state[POLLED] = NPS_GROUP_DETACHED;
-	assert_true(is_detached(&stack.calls[0]));
-	assert_false(is_told_above(&stack));
+	assert_true(call_is_detached(&stack.calls[0]));
+	assert_false(is_covered_above(&stack));
 	/* That it did not return is no loss. */
-	assert_int_equal(drop_dead_calls(&stack, 900, NPS_PROBE_RT_LAUNCH), 0);
+	assert_int_equal(stack_drop_dead(&stack, 900, NPS_PROBE_RT_LAUNCH), 0);
 	assert_int_equal(stack.depth, 0);
 }
 
@@ -90,11 +90,11 @@ static void frames_in_the_middle_wait(void **state)
 	enter(NPS_PROBE_GET_MEM_INFO, DETAIL, 1000);
 	enter(NPS_PROBE_MDL_EXECUTE, 1, 900);
 	group_state[DETAIL] = NPS_GROUP_DETACHED;
-	assert_int_equal(drop_dead_calls(&stack, 800, NPS_PROBE_RT_LAUNCH), 0);
+	assert_int_equal(stack_drop_dead(&stack, 800, NPS_PROBE_RT_LAUNCH), 0);
 	assert_int_equal(stack.depth, 2);
-	assert_false(is_told_above(&stack));
+	assert_false(is_covered_above(&stack));
 	enter(NPS_PROBE_LAUNCH, 1, 800);
-	assert_true(is_told_above(&stack));
+	assert_true(is_covered_above(&stack));
 }
 
 /* However full it is of them. */
@@ -141,7 +141,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
 		TEST(calls_nest),
-		TEST(some_tell_nothing_of_what_is_inside),
+		TEST(some_cover_nothing_inside),
 		TEST(frames_of_detached_probes_hide_nothing),
 		TEST(frames_in_the_middle_wait),
 		TEST(frames_of_detached_probes_make_room),

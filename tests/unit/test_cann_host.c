@@ -237,24 +237,24 @@ static void assert_replays(const struct fixture *f, unsigned int lost_first, uns
 
 	assert_int_equal(t->t.len, REPLAYS);
 	for (uint32_t r = 0; r < REPLAYS; r++) {
-		unsigned int gone = r == 0   ? lost_first
-				    : r == 1 ? lost_second
-					     : 0,
+		unsigned int missing = r == 0	? lost_first
+				       : r == 1 ? lost_second
+						: 0,
 			     first = 0, last = PARTS - 1;
 
-		while (gone >> first & 1)
+		while (missing >> first & 1)
 			first++;
-		while (gone >> last & 1)
+		while (missing >> last & 1)
 			last--;
 		assert_int_equal(t->start[r], UNIX + TICK * (r * REPLAY + 1000 * first));
 		assert_int_equal(t->end[r], UNIX + TICK * (r * REPLAY + 1000 * last + 500));
-		assert_int_equal(t->measured[r], PARTS - __builtin_popcount(gone));
+		assert_int_equal(t->measured[r], PARTS - __builtin_popcount(missing));
 	}
 	for (size_t i = 1; i < f->m.comm_task.t.len; i++)
 		assert_true(f->m.comm_task.op[i] - f->m.comm_task.op[i - 1] <= 1);
 }
 
-static void replays_are_told_apart(void **state)
+static void replays_are_distinguished(void **state)
 {
 	replay(*state, 0, 0);
 	assert_replays(*state, 0, 0);
@@ -415,7 +415,7 @@ static void kinds_of_losses_are_bounded(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(replays_are_told_apart),
+		TEST(replays_are_distinguished),
 		TEST(a_lost_end_of_a_replay),
 		TEST(a_capture_that_begins_in_a_replay),
 		TEST(a_lost_log_between_replays),

@@ -74,7 +74,7 @@ static uint32_t *batch_of(void *arg, uint32_t row)
 }
 
 /* Ids recorded on stream 5 in this order, -1: a flip whose first id is the next number. */
-static void tell(struct nps_batches *batches, const int *ids, size_t n)
+static void report(struct nps_batches *batches, const int *ids, size_t n)
 {
 	uint32_t row = 0, flips = 0;
 
@@ -94,7 +94,7 @@ static void a_flip_begins_a_batch(void **state)
 	struct nps_batches batches;
 
 	(void)state;
-	tell(&batches, ids, sizeof(ids) / sizeof(*ids));
+	report(&batches, ids, sizeof(ids) / sizeof(*ids));
 	assert_int_equal(batch_of_row[0], 0);
 	assert_int_equal(batch_of_row[1], 0);
 	assert_int_equal(batch_of_row[2], 1);
@@ -110,7 +110,7 @@ static void racing_tasks_move_to_the_new_batch(void **state)
 	struct nps_batches batches;
 
 	(void)state;
-	tell(&batches, ids, sizeof(ids) / sizeof(*ids));
+	report(&batches, ids, sizeof(ids) / sizeof(*ids));
 	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
 		assert_int_equal(batch_of_row[i], want[i]);
 }
@@ -143,7 +143,7 @@ static void put_tensor(uint8_t *p, uint32_t kind, uint32_t format, uint32_t type
 	memcpy(p, words, sizeof(words)); /* the tests run on little-endian machines, as the program does */
 }
 
-static void tensors_are_told_once(void **state)
+static void tensors_are_reported_once(void **state)
 {
 	uint8_t data[3 * NPS_TENSOR_BYTES];
 	struct nps_strings strings;
@@ -176,7 +176,7 @@ static void tensors_are_told_once(void **state)
 
 #define MANY 300
 
-static void many_tensors_are_told_whole(void **state)
+static void many_tensors_are_reported_whole(void **state)
 {
 	uint8_t data[MANY * NPS_TENSOR_BYTES];
 	const uint32_t large[8] = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
@@ -335,8 +335,8 @@ int main(void)
 		cmocka_unit_test(a_flip_begins_a_batch),
 		cmocka_unit_test(racing_tasks_move_to_the_new_batch),
 		cmocka_unit_test(a_destroyed_stream_begins_a_batch_of_its_own),
-		cmocka_unit_test(tensors_are_told_once),
-		cmocka_unit_test(many_tensors_are_told_whole),
+		cmocka_unit_test(tensors_are_reported_once),
+		cmocka_unit_test(many_tensors_are_reported_whole),
 		cmocka_unit_test(blocks_run_in_rounds),
 		cmocka_unit_test(other_cores_have_blocks_of_their_own),
 		cmocka_unit_test(without_a_frequency_there_is_no_time),

@@ -41,19 +41,19 @@ static void has_row(const struct nps_capability *c, const char *row)
 static void is_refused(const struct nps_capability *c, const char *words)
 {
 	char text[1024];
-	FILE *said = tmpfile();
+	FILE *output = tmpfile();
 	int stderr_was = dup(STDERR_FILENO), err;
 	size_t n;
 
-	assert_non_null(said);
-	assert_true(dup2(fileno(said), STDERR_FILENO) >= 0);
+	assert_non_null(output);
+	assert_true(dup2(fileno(output), STDERR_FILENO) >= 0);
 	err = nps_capability__check(c);
 	dup2(stderr_was, STDERR_FILENO);
 	close(stderr_was);
-	rewind(said);
-	n = fread(text, 1, sizeof(text) - 1, said);
+	rewind(output);
+	n = fread(text, 1, sizeof(text) - 1, output);
 	text[n] = '\0';
-	fclose(said);
+	fclose(output);
 	assert_int_equal(err, -ENOTSUP);
 	assert_non_null(strstr(text, words));
 	assert_ptr_equal(strchr(text, '\n'), text + n - 1);

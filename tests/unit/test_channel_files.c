@@ -31,7 +31,7 @@ static const struct {
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
 
 static char dir[64];
-static struct nps_session session;
+static struct nps_session_writer session;
 static struct nps_log_budget budget;
 static struct nps_channel_files *files;
 
@@ -39,7 +39,7 @@ static int setup(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/nps_unit_XXXXXX");
-	if (!mkdtemp(dir) || nps_session__create(dir, &session))
+	if (!mkdtemp(dir) || nps_session_writer__create(dir, &session))
 		return -1;
 	nps_log_budget__init(&budget, &session, 1ULL << 30, NPS_LOG_RATE);
 	files = nps_channel_files__new(getpid(), &session, &budget);
@@ -53,7 +53,7 @@ static int teardown(void **state)
 	(void)state;
 	nps_channel_files__free(files);
 	nps_log_budget__free(&budget);
-	nps_session__close(&session);
+	nps_session_writer__close(&session);
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
 	return system(cmd);
 }
@@ -216,7 +216,7 @@ static void assert_all_is_counted(void)
 {
 	bytes_below = 0;
 	assert_int_equal(nftw(session.path, add_file, 16, FTW_PHYS), 0);
-	assert_int_equal(nps_session__bytes(&session), bytes_below);
+	assert_int_equal(nps_session_writer__bytes(&session), bytes_below);
 }
 
 /*

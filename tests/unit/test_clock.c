@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "clock/map.h"
-#include "clock/pieces.h"
+#include "clock/piecewise.h"
 #include "clock_sim.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static size_t sample(const struct sim_read *how, double seconds, double every, s
 
 struct verdict {
 	double p99, worst; /* ns off the truth */
-	size_t asked, covered;
+	size_t requested, covered;
 };
 
 static int by_double(const void *a, const void *b)
@@ -56,23 +56,23 @@ static int by_double(const void *a, const void *b)
 static struct verdict judge(const struct nps_clock_map *map, double from, double to)
 {
 	static double errors[20000];
-	struct verdict v = { .asked = sizeof(errors) / sizeof(*errors) };
+	struct verdict v = { .requested = sizeof(errors) / sizeof(*errors) };
 	uint64_t last = 0;
 	size_t cursor = 0;
 
-	for (size_t i = 0; i < v.asked; i++) {
-		double at = (from + (to - from) * (double)i / (double)v.asked) * 1e9;
-		struct nps_instant told;
+	for (size_t i = 0; i < v.requested; i++) {
+		double at = (from + (to - from) * (double)i / (double)v.requested) * 1e9;
+		struct nps_instant reported;
 
-		assert_true(nps_clock_map__at(map, sim_counter(&sim, at), &cursor, &told));
-		assert_true(told.ns >= last);
-		last = told.ns;
-		errors[i] = fabs((double)(int64_t)(told.ns - sim.host0) - at);
-		v.covered += errors[i] <= told.error;
+		assert_true(nps_clock_map__at(map, sim_counter(&sim, at), &cursor, &reported));
+		assert_true(reported.ns >= last);
+		last = reported.ns;
+		errors[i] = fabs((double)(int64_t)(reported.ns - sim.host0) - at);
+		v.covered += errors[i] <= reported.error;
 	}
-	qsort(errors, v.asked, sizeof(*errors), by_double);
-	v.p99 = errors[v.asked * 99 / 100];
-	v.worst = errors[v.asked - 1];
+	qsort(errors, v.requested, sizeof(*errors), by_double);
+	v.p99 = errors[v.requested * 99 / 100];
+	v.worst = errors[v.requested - 1];
 	return v;
 }
 
@@ -113,7 +113,7 @@ static void one_read_has_the_nominal_rate(void **state)
 	assert_false(nps_clock_map__at(&map, 777, &cursor, &at));
 }
 
-static void reads_in_one_place_say_nothing_about_the_rate(void **state)
+static void reads_at_one_time_do_not_bound_the_rate(void **state)
 {
 	struct nps_clock_map map;
 	struct nps_instant at;
@@ -141,7 +141,7 @@ static void drift_is_found(void **state)
 		sim_start(&sim, 50e6, ppms[i], i);
 		v = run(&quick, 60, 0.5, 8, &map);
 		assert_true(v.worst < 100);
-		assert_int_equal(v.covered, v.asked);
+		assert_int_equal(v.covered, v.requested);
 		assert_int_equal(map.lines, 1);
 		assert_true(fabs(map.drift_ppm - ppms[i]) < 0.01);
 		nps_clock_map__free(&map);
@@ -158,7 +158,7 @@ static void beyond_the_reads_the_error_grows_and_covers(void **state)
 		sim_start(&sim, 50e6, 60, seed);
 		(void)run(&late, 3, 0.2, 8, &map);
 		v = judge(&map, 3, 60);
-		assert_int_equal(v.covered, v.asked);
+		assert_int_equal(v.covered, v.requested);
 		nps_clock_map__free(&map);
 	}
 }
@@ -176,7 +176,7 @@ static void a_step_of_the_rate_is_followed(void **state)
 		v = run(&late, 200, 0.2, 8, &map);
 		assert_int_equal(map.lines, 2);
 		assert_true(v.p99 < 1000);
-		assert_int_equal(v.covered, v.asked);
+		assert_int_equal(v.covered, v.requested);
 		nps_clock_map__free(&map);
 	}
 }
@@ -192,12 +192,12 @@ static void wrong_reads_are_left_out(void **state)
 	sim_start(&sim, 50e6, 50, 3);
 	sim_step(&sim, 100, 70);
 	v = run(&lies, 200, 0.2, 8, &map);
-	assert_true(v.p99 < 1000 && v.covered == v.asked);
+	assert_true(v.p99 < 1000 && v.covered == v.requested);
 	assert_true(map.used < map.samples);
 	nps_clock_map__free(&map);
 	sim_start(&sim, 50e6, -30, 4);
 	v = run(&wild, 100, 0.2, 1, &map);
-	assert_true(v.p99 < 1000 && v.covered == v.asked);
+	assert_true(v.p99 < 1000 && v.covered == v.requested);
 	assert_true(map.used < map.samples);
 	nps_clock_map__free(&map);
 }
@@ -218,7 +218,7 @@ static void a_rate_that_wanders_is_followed(void **state)
 		}
 		v = run(&late, 300, 0.2, 8, &map);
 		assert_true(v.p99 < 4000);
-		assert_true(v.covered >= v.asked * 999 / 1000);
+		assert_true(v.covered >= v.requested * 999 / 1000);
 		nps_clock_map__free(&map);
 	}
 }
@@ -233,7 +233,7 @@ static void the_counter_wraps(void **state)
 	sim.counter0 = UINT64_MAX - 50000000 * 5;
 	v = run(&late, 20, 0.2, 8, &map);
 	assert_int_equal(map.nspans, 1);
-	assert_true(v.p99 < 1500 && v.covered == v.asked);
+	assert_true(v.p99 < 1500 && v.covered == v.requested);
 	nps_clock_map__free(&map);
 }
 
@@ -348,7 +348,7 @@ static double one_of(const double *values, size_t n)
 
 static void the_stated_error_covers_the_truth(void **state)
 {
-	size_t asked = 0, covered = 0;
+	size_t requested = 0, covered = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 150; seed++) {
@@ -360,7 +360,7 @@ static void the_stated_error_covers_the_truth(void **state)
 		sim_start(&sim, 50e6, 0, seed);
 		sim.hz = ONE_OF(50e6, 1e9, 38.4e6, 48e6, 100e6);
 		ppm = (sim_random(&sim) - 0.5) * 200;
-		sim.pieces[0].rate = ppm * 1e-6;
+		sim.segments[0].rate = ppm * 1e-6;
 		seconds = ONE_OF(5, 20, 60);
 		for (int steps = (int)(sim_random(&sim) * 3); steps > 0; steps--) {
 			at += 3 + sim_random(&sim) * seconds / 2;
@@ -373,11 +373,11 @@ static void the_stated_error_covers_the_truth(void **state)
 					 .outliers = ONE_OF(0, 0.02, 0.1),
 					 .outlier_ns = ONE_OF(1e5, 2e6) };
 		v = run(&how, seconds, ONE_OF(0.2, 0.5, 1), (size_t)ONE_OF(1, 4, 8), &map);
-		asked += v.asked;
+		requested += v.requested;
 		covered += v.covered;
 		nps_clock_map__free(&map);
 	}
-	assert_true(covered >= asked / 1000 * 999);
+	assert_true(covered >= requested / 1000 * 999);
 }
 
 /* --- a second implementation: everything tried --- */
@@ -456,29 +456,29 @@ static void lines_are_those_that_trying_finds(void **state)
 }
 
 /* In one straight segment, the error at each point is the best that all brackets give, at any distance. */
-static void errors_are_those_that_all_pairs_give(void **state)
+static void errors_are_those_of_all_pairs(void **state)
 {
-	struct nps_pieces pieces;
-	struct nps_sieve sieve;
+	struct nps_piecewise piecewise;
+	struct nps_outlier_filter filter;
 
 	(void)state;
 	sim_start(&sim, 50e6, 50, 12);
-	assert_int_equal(nps_sieve__fill(&sieve, reads, sample(&late, 30, 0.2, 8), 20), 0);
-	assert_int_equal(sieve.nepochs, 1);
-	assert_int_equal(nps_pieces__draw(&pieces, &sieve.epochs[0]), 0);
-	assert_int_equal(pieces.n, 1);
-	for (size_t i = 0; i < pieces.nnodes; i++) {
-		const struct nps_node *node = &pieces.nodes[i];
-		const struct nps_node *last = &pieces.nodes[pieces.nnodes - 1];
-		double lo = -INFINITY, hi = INFINITY, from = pieces.nodes[0].x;
-		double rate = (last->y - pieces.nodes[0].y) / (last->x - from);
+	assert_int_equal(nps_outlier_filter__fill(&filter, reads, sample(&late, 30, 0.2, 8), 20), 0);
+	assert_int_equal(filter.nepochs, 1);
+	assert_int_equal(nps_piecewise__draw(&piecewise, &filter.epochs[0]), 0);
+	assert_int_equal(piecewise.n, 1);
+	for (size_t i = 0; i < piecewise.nnodes; i++) {
+		const struct nps_clock_node *node = &piecewise.nodes[i];
+		const struct nps_clock_node *last = &piecewise.nodes[piecewise.nnodes - 1];
+		double lo = -INFINITY, hi = INFINITY, from = piecewise.nodes[0].x;
+		double rate = (last->y - piecewise.nodes[0].y) / (last->x - from);
 
-		for (size_t k = 0; k < sieve.epochs[0].n; k++) {
-			const struct nps_bracket *b = &sieve.epochs[0].brackets[k];
-			double line = pieces.nodes[0].y + rate * (b->x - from);
+		for (size_t k = 0; k < filter.epochs[0].n; k++) {
+			const struct nps_bracket *b = &filter.epochs[0].brackets[k];
+			double line = piecewise.nodes[0].y + rate * (b->x - from);
 			double slack = 0;
 
-			for (const struct nps_node *on = pieces.nodes; on < last; on++)
+			for (const struct nps_clock_node *on = piecewise.nodes; on < last; on++)
 				if (on->x >= fmin(b->x, node->x) && on->x < fmax(b->x, node->x))
 					slack += on->slack * (on[1].x - on->x);
 
@@ -487,8 +487,8 @@ static void errors_are_those_that_all_pairs_give(void **state)
 		}
 		assert_true(fabs(node->lo - lo) < 0.01 && fabs(node->hi - hi) < 0.01);
 	}
-	nps_pieces__free(&pieces);
-	nps_sieve__free(&sieve);
+	nps_piecewise__free(&piecewise);
+	nps_outlier_filter__free(&filter);
 }
 
 /* --- what host and device observed --- */
@@ -509,21 +509,21 @@ static void marks_move_the_clock(void **state)
 		reads[i].raw_after += 20000;
 	assert_int_equal(nps_clock_map__fit(&map, reads, n, 50000000), 0);
 	before = judge(&map, 0, 20);
-	assert_true(before.p99 > 8000 && before.covered == before.asked);
+	assert_true(before.p99 > 8000 && before.covered == before.requested);
 	/* a wait returned a microsecond after the device was at this count */
 	for (double at = 0.1; at < 20; at += 0.25) {
-		struct nps_instant told;
+		struct nps_instant reported;
 		double shift;
 
-		assert_true(nps_clock_map__at(&map, sim_counter(&sim, at * 1e9), &cursor, &told));
-		shift = at * 1e9 + 1000 - (double)(int64_t)(told.ns - sim.host0);
+		assert_true(nps_clock_map__at(&map, sim_counter(&sim, at * 1e9), &cursor, &reported));
+		shift = at * 1e9 + 1000 - (double)(int64_t)(reported.ns - sim.host0);
 		if (shift < 0)
 			marks[nmarks++] = (struct nps_clock_mark){ sim_counter(&sim, at * 1e9), shift };
 	}
 	assert_int_equal(nps_clock_map__refine(&map, marks, nmarks), 0);
 	assert_int_equal(map.marks, nmarks);
 	after = judge(&map, 0, 20);
-	assert_true(after.p99 < 1500 && after.covered == after.asked);
+	assert_true(after.p99 < 1500 && after.covered == after.requested);
 	/* one that the reads do not admit changes nothing */
 	far.counter = sim_counter(&sim, 5e9);
 	assert_int_equal(nps_clock_map__refine(&map, &far, 1), 1);
@@ -579,7 +579,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_that_lie_are_not_used),
 		cmocka_unit_test(one_read_has_the_nominal_rate),
-		cmocka_unit_test(reads_in_one_place_say_nothing_about_the_rate),
+		cmocka_unit_test(reads_at_one_time_do_not_bound_the_rate),
 		cmocka_unit_test(drift_is_found),
 		cmocka_unit_test(beyond_the_reads_the_error_grows_and_covers),
 		cmocka_unit_test(a_step_of_the_rate_is_followed),
@@ -591,7 +591,7 @@ int main(void)
 		cmocka_unit_test(hostile_reads),
 		cmocka_unit_test(the_stated_error_covers_the_truth),
 		cmocka_unit_test(lines_are_those_that_trying_finds),
-		cmocka_unit_test(errors_are_those_that_all_pairs_give),
+		cmocka_unit_test(errors_are_those_of_all_pairs),
 		cmocka_unit_test(marks_move_the_clock),
 		cmocka_unit_test(raw_to_mono_interpolates),
 	};

@@ -186,12 +186,12 @@ static void record_defaults(void **state)
 	assert_true(a->rec.max_overhead == 0 && !a->rec.duration_ns);
 	assert_true(a->rec.children && a->rec.stacks.children && a->rec.osrt && !a->rec.host_sys);
 	assert_true(!a->rec.all && !a->rec.inject && !a->rec.irq && !a->rec.shapes && !a->rec.keep_polled &&
-		    !a->rec.host_asked && !a->rec.mstx.off);
+		    !a->rec.host_requested && !a->rec.mstx.off);
 	assert_true(!a->rec.stacks.on_cpu && !a->rec.stacks.off_cpu);
 	assert_int_equal(a->rec.stacks.hz, 99);
 	assert_int_equal(a->rec.stacks.sleep_min, 1000000);
 	assert_int_equal(a->rec.stacks.unwind, NPS_UNWIND_AUTO);
-	assert_true(!a->rec.driver.calls && !a->rec.driver.tasks && !a->rec.driver.given);
+	assert_true(!a->rec.driver.calls && !a->rec.driver.tasks && !a->rec.driver.requested);
 	assert_true(!d->io && !d->links && !d->memory && !d->l2_cache && !d->usage && !d->all && !d->chosen);
 	assert_int_equal(d->metric, NPS_AIC_NONE);
 	assert_int_equal(d->llc, 'r');
@@ -220,8 +220,8 @@ static void record_values(void **state)
 	assert_int_equal(a->rec.task_source, NPS_TASKS_HOST);
 	assert_string_equal(a->rec.step_marker, "f");
 	assert_int_equal(a->rec.step_arg, 2);
-	assert_true(a->rec.driver.tasks && !a->rec.driver.calls && a->rec.driver.given);
-	assert_true(a->rec.stacks.on_cpu && !a->rec.stacks.off_cpu && a->rec.host_asked);
+	assert_true(a->rec.driver.tasks && !a->rec.driver.calls && a->rec.driver.requested);
+	assert_true(a->rec.stacks.on_cpu && !a->rec.stacks.off_cpu && a->rec.host_requested);
 	assert_true(a->rec.mstx.off && !a->rec.osrt && !a->rec.host_sys);
 	assert_int_equal(a->formats, NPS_FORMAT_DB);
 	a = record("-a --sys-devices 3,5 --aic-metrics ACL_AICORE_MEMORY_UB --llc-profiling write");
@@ -248,12 +248,12 @@ static void parts_of_the_host(void **state)
 	for (unsigned int i = 0; i < NPS_HOST_SYS_PARTS; i++) {
 		snprintf(line, sizeof(line), "-p 1 --host-sys %s", nps_host_sys__part(i));
 		assert_int_equal(record(line)->host_sys, 1U << i);
-		assert_true(opts.record.rec.host_asked);
+		assert_true(opts.record.rec.host_requested);
 	}
 	assert_int_equal(record("-p 1 --host-sys osrt,cpu,cpu")->host_sys,
 			 NPS_HOST_SYS_OSRT | NPS_HOST_SYS_CPU);
 	assert_int_equal(record("-p 1 --host-sys none")->host_sys, 0);
-	assert_false(opts.record.rec.host_asked);
+	assert_false(opts.record.rec.host_requested);
 }
 
 /* As perf record has it: -- is needed only where the command begins with a dash. */

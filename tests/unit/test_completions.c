@@ -20,32 +20,34 @@
 static const struct {
 	uint64_t begin, end;
 	uint16_t stream, task;
-} given[] = {
+} submissions[] = {
 	{ 100, 110, STREAM, 10 },     { 120, 130, STREAM, 11 }, /* two of one call */
 	{ 120, 130, STREAM, 12 },     { 300, 310, STREAM, 10 }, /* the number once more */
 	{ 200, 210, STREAM + 1, 10 },
 };
-#define GIVEN 5
+#define SUBMISSIONS 5
 
-static struct nps_recording rec;
-static struct nps_key keys[GIVEN];
-static const struct nps_streams streams = { keys, GIVEN };
+static struct nps_session rec;
+static struct nps_key keys[SUBMISSIONS];
+static const struct nps_streams streams = { keys, SUBMISSIONS };
 
 static int setup(void **state)
 {
 	(void)state;
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-	assert_non_null(nps_recording__proc(&rec, 50));
-	for (uint32_t i = 0; i < GIVEN; i++) {
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_session__proc(&rec, 50));
+	for (uint32_t i = 0; i < SUBMISSIONS; i++) {
 		struct nps_sub *sub = nps_vec__push(&rec.subs);
 
 		assert_non_null(sub);
-		*sub = (struct nps_sub){ .begin = given[i].begin,
-					 .end = given[i].end,
+		*sub = (struct nps_sub){ .begin = submissions[i].begin,
+					 .end = submissions[i].end,
 					 .device = DEVICE,
-					 .stream = given[i].stream,
-					 .task = given[i].task };
-		keys[i] = (struct nps_key){ .key = sub->begin, .row = i, .group = given[i].stream - STREAM };
+					 .stream = submissions[i].stream,
+					 .task = submissions[i].task };
+		keys[i] = (struct nps_key){ .key = sub->begin,
+					    .row = i,
+					    .group = submissions[i].stream - STREAM };
 	}
 	return 0;
 }
@@ -53,7 +55,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 	return 0;
 }
 
@@ -113,7 +115,7 @@ static void a_number_is_that_of_the_latest(void **state)
 	expect(1, 310, 400, STREAM);
 }
 
-static void of_two_calls_at_a_time_nothing_is_taken(void **state)
+static void two_calls_at_a_time_complete_nothing(void **state)
 {
 	(void)state;
 	NPS_AT(&rec.subs, struct nps_sub, 0).end = 125;
@@ -143,7 +145,7 @@ static void calls_that_began_together_are_several(void **state)
 	add(0);
 }
 
-static void strangers_cover_nothing(void **state)
+static void foreign_calls_cover_nothing(void **state)
 {
 	(void)state;
 	cqe(50, DEVICE, STREAM, 10, 0); /* before it was submitted */
@@ -232,7 +234,7 @@ static void events_have_the_devices_time(void **state)
 	assert_int_equal(timing[1].to.last, 2);
 }
 
-static void of_others_nothing_is_taken(void **state)
+static void others_complete_nothing(void **state)
 {
 	const struct nps_event failed = { .kind = NPS_EV_CQE,
 					  .ret = 16,
@@ -274,7 +276,7 @@ static void other_chips_write_other_records(void **state)
 }
 
 /* Task 10 comes twice; with a record that was collected late it is not known which of them it was of. */
-static void a_number_that_came_again_is_not_taken(void **state)
+static void a_repeated_number_is_ignored(void **state)
 {
 	(void)state;
 	runs_on(NPS_CHIP_910B);
@@ -282,7 +284,7 @@ static void a_number_that_came_again_is_not_taken(void **state)
 	add(0);
 }
 
-static void the_order_of_records_tells_them_apart(void **state)
+static void the_order_of_records_distinguishes_them(void **state)
 {
 	(void)state;
 	runs_on(NPS_CHIP_910B);
@@ -319,17 +321,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_cqe_covers_its_task_and_those_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_submitted_with_it_is_not_covered, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_number_is_that_of_the_latest, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_two_calls_at_a_time_nothing_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(two_calls_at_a_time_complete_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_calls_at_a_time_further_apart_neither, setup, teardown),
 		cmocka_unit_test_setup_teardown(calls_that_began_together_are_several, setup, teardown),
-		cmocka_unit_test_setup_teardown(strangers_cover_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(foreign_calls_cover_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_32_bits_are_none_of_its, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_collected_one_does_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(events_have_the_devices_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_others_nothing_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(others_complete_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_chips_write_other_records, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_number_that_came_again_is_not_taken, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_order_of_records_tells_them_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_repeated_number_is_ignored, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_order_of_records_distinguishes_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_order_of_records_does_not_go_back, setup, teardown),
 	};
 

@@ -356,15 +356,15 @@ static void rows_of_a_table_of_the_model(void **state)
 
 static void no_file_without_rows(void **state)
 {
-	struct nps_csv_table asked = dp_table;
+	struct nps_csv_table requested = dp_table;
 	struct fixture *f = *state;
 
 	assert_int_equal(nps_csv_table__write(&f->ex, f->dirfd, &dp_table, NULL), 0);
-	asked.asked = NPS_ASKED_OS;
-	assert_int_equal(nps_csv_table__write(&f->ex, f->dirfd, &asked, NULL), 0);
+	requested.requested = NPS_REQUESTED_OS;
+	assert_int_equal(nps_csv_table__write(&f->ex, f->dirfd, &requested, NULL), 0);
 	assert_no_file(f);
-	f->m.asked = NPS_ASKED_OS;
-	assert_int_equal(nps_csv_table__write(&f->ex, f->dirfd, &asked, NULL), 0);
+	f->m.requested = NPS_REQUESTED_OS;
+	assert_int_equal(nps_csv_table__write(&f->ex, f->dirfd, &requested, NULL), 0);
 	assert_file(f, "dp.csv", "Device_id,Timestamp(us),Action,Size\n");
 }
 
@@ -504,7 +504,7 @@ static void rows_one_by_one(void **state)
 static void the_first_error_is_reported(void **state)
 {
 	const struct rlimit none = { 0, RLIM_INFINITY };
-	struct nps_csv_table asked = dp_table;
+	struct nps_csv_table requested = dp_table;
 	struct fixture *f = *state;
 	struct nps_csv_rows *rows;
 	struct rlimit before;
@@ -518,8 +518,8 @@ static void the_first_error_is_reported(void **state)
 	nps_csv_rows__put(rows, &(struct nps_csv_row){ .variant = 0 });
 	assert_int_equal(nps_csv_rows__close(rows, -EDOM), -EDOM); /* of the caller */
 	assert_int_equal(unlinkat(f->dirfd, "dp.csv", AT_REMOVEDIR), 0);
-	f->m.asked = asked.asked = NPS_ASKED_OS;
-	assert_int_equal(nps_csv_rows__open(&rows, &f->ex, f->dirfd, &asked, NULL), 0);
+	f->m.requested = requested.requested = NPS_REQUESTED_OS;
+	assert_int_equal(nps_csv_rows__open(&rows, &f->ex, f->dirfd, &requested, NULL), 0);
 	assert_int_equal(nps_csv_rows__close(rows, -EDOM), -EDOM);
 	assert_no_file(f); /* as if there were no rows */
 

@@ -217,7 +217,7 @@ struct copies {
 	size_t n;
 };
 
-static int see_copy(void *ctx, uint32_t op, uint32_t connection)
+static int note_copy(void *ctx, uint32_t op, uint32_t connection)
 {
 	struct copies *c = ctx;
 
@@ -245,7 +245,7 @@ static void copies_that_are_not_listed(void **state)
 	m.task.type[m.task.t.len - 1] = NPS_NONE;
 	assert_int_equal(nps_table__add(&m.link.t, &row), 0);
 	m.link.connection[row] = 1009; /* one that is listed */
-	assert_int_equal(nps_derive__visit_unlisted_copies(&m, &found, see_copy), 0);
+	assert_int_equal(nps_derive__visit_unlisted_copies(&m, &found, note_copy), 0);
 	assert_int_equal(found.n, 3);
 	assert_int_equal(found.ops[0], 8);
 	assert_int_equal(found.connections[0], 1002);

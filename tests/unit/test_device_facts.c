@@ -19,7 +19,7 @@
 
 static struct {
 	struct nps_device_facts facts;
-	struct nps_driver_ask *ask;
+	struct nps_driver_query *query;
 	struct nps_device_numbers numbers; /* of the library */
 	pid_t pid; /* of user A, whose library it is */
 	uid_t a, b;
@@ -73,14 +73,14 @@ static void begin(struct nps_device_numbers numbers)
 	assert_non_null(q);
 	memset(&t.facts, 0, sizeof(t.facts));
 	t.numbers = numbers;
-	assert_int_equal(nps_driver_ask__new(NULL, &t.ask), 0);
-	*q = (struct nps_question){ .ask = set_library, .answer = nothing };
-	nps_driver_ask__post(t.ask, q);
+	assert_int_equal(nps_driver_query__new(NULL, &t.query), 0);
+	*q = (struct nps_question){ .query = set_library, .answer = nothing };
+	nps_driver_query__post(t.query, q);
 }
 
 static void end(void)
 {
-	assert_true(nps_driver_ask__free(t.ask));
+	assert_true(nps_driver_query__free(t.query));
 }
 
 static bool known(void)
@@ -88,24 +88,24 @@ static bool known(void)
 	return t.facts.known & BIT;
 }
 
-static void take_answers(void)
+static void drain_answers(void)
 {
-	while (!nps_driver_ask__wait(t.ask, NULL, meanwhile, NULL))
+	while (!nps_driver_query__wait(t.query, NULL, meanwhile, NULL))
 		;
 }
 
-static void ask(void)
+static void query(void)
 {
-	nps_device_facts__ask(&t.facts, t.ask, 0);
-	take_answers();
+	nps_device_facts__query(&t.facts, t.query, 0);
+	drain_answers();
 }
 
-static void library_of_a_job_tells_for_its_user_alone(void **state)
+static void library_of_a_job_answers_for_its_user_alone(void **state)
 {
 	(void)state;
 	begin((struct nps_device_numbers){ .of_job = true, .uid = t.a });
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, false);
-	ask();
+	query();
 	assert_true(known());
 	assert_string_equal(t.facts.info[DEVICE].chip, "910A");
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, false);
@@ -113,20 +113,20 @@ static void library_of_a_job_tells_for_its_user_alone(void **state)
 	nps_device_facts__used(&t.facts, getpid(), t.b, DEVICE, false);
 	assert_false(known());
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, false); /* the last one is A's */
-	ask();
+	query();
 	assert_false(known());
 	assert_non_null(strstr(t.facts.why, "another job's is not believed"));
 	end();
 }
 
-static void another_user_comes_while_it_is_asked(void **state)
+static void another_user_comes_during_a_query(void **state)
 {
 	(void)state;
 	begin((struct nps_device_numbers){ .of_job = true, .uid = t.a });
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, false);
-	nps_device_facts__ask(&t.facts, t.ask, 0);
+	nps_device_facts__query(&t.facts, t.query, 0);
 	nps_device_facts__used(&t.facts, getpid(), t.b, DEVICE, false);
-	take_answers();
+	drain_answers();
 	assert_false(known());
 	assert_non_null(strstr(t.facts.why, "another job's is not believed"));
 	end();
@@ -138,7 +138,7 @@ static void host_process_comes_after_a_container(void **state)
 	(void)state;
 	begin((struct nps_device_numbers){ .of_job = true, .uid = t.a });
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, true);
-	ask();
+	query();
 	assert_true(known());
 	nps_device_facts__used(&t.facts, getpid(), t.a, DEVICE, false);
 	assert_false(known());
@@ -147,17 +147,17 @@ static void host_process_comes_after_a_container(void **state)
 	end();
 }
 
-static void library_of_the_host_tells_for_all(void **state)
+static void library_of_the_host_answers_for_all(void **state)
 {
 	(void)state;
 	begin((struct nps_device_numbers){ .of_job = false });
 	nps_device_facts__used(&t.facts, t.pid, t.a, DEVICE, false);
-	ask();
+	query();
 	assert_true(known());
 	nps_device_facts__used(&t.facts, getpid(), t.b, DEVICE, false);
 	assert_true(known());
 	t.facts.known = 0;
-	ask();
+	query();
 	assert_true(known());
 	end();
 }
@@ -197,10 +197,10 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(library_of_a_job_tells_for_its_user_alone),
-		cmocka_unit_test(another_user_comes_while_it_is_asked),
+		cmocka_unit_test(library_of_a_job_answers_for_its_user_alone),
+		cmocka_unit_test(another_user_comes_during_a_query),
 		cmocka_unit_test(host_process_comes_after_a_container),
-		cmocka_unit_test(library_of_the_host_tells_for_all),
+		cmocka_unit_test(library_of_the_host_answers_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

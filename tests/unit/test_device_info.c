@@ -86,13 +86,13 @@ static void numbers_of_generations(void **state)
 	assert_int_equal(nps_generation_of(UINT32_MAX), NPS_GENERATION_UNKNOWN);
 }
 
-static void what_the_driver_tells_is_enough(void **state)
+static void what_the_driver_reports_is_enough(void **state)
 {
 	static const struct {
 		const char *name;
 		int64_t version;
 		uint32_t list, platform;
-	} told[] = {
+	} reported[] = {
 		{ "910B3", 0, 1, 5 },	    { "950PR", 0x0100, 1, 15 }, { "Ascend310P3", 0, 0, 4 },
 		{ "new", 0x0320, 1, 5 },    { NULL, 0x0700, 1, 15 },	{ "new", 0x0900, 16, 16 },
 		{ NULL, 0x0900, 1, 1 },	    { "new", 0x0900, 17, 17 },	{ NULL, 0x0900, 1000, 255 },
@@ -100,9 +100,9 @@ static void what_the_driver_tells_is_enough(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
-		assert_int_equal(read_info(told[i].name, told[i].version, told[i].list).platform,
-				 told[i].platform);
+	for (size_t i = 0; i < sizeof(reported) / sizeof(*reported); i++)
+		assert_int_equal(read_info(reported[i].name, reported[i].version, reported[i].list).platform,
+				 reported[i].platform);
 	read_info("910B3", 0, 1);
 	assert_int_equal(driver.lists, 0); /* not queried for what is known */
 	driver.list_error = -1;
@@ -243,7 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_generations),
-		cmocka_unit_test(what_the_driver_tells_is_enough),
+		cmocka_unit_test(what_the_driver_reports_is_enough),
 		cmocka_unit_test(counters_of_cores),
 		cmocka_unit_test(names_of_sample_json),
 		cmocka_unit_test(no_names_without_counters),

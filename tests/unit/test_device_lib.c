@@ -123,11 +123,11 @@ static bool receive_whole(int fd, void *to, size_t len)
 }
 
 /* Piece by piece: no reply comes with one recv(2). Stops after LEFT bytes. */
-static size_t send_pieces(int fd, const char *at, size_t len, size_t piece, size_t left)
+static size_t send_parts(int fd, const char *at, size_t len, size_t part, size_t left)
 {
 	len = len < left ? len : left;
 	for (size_t done = 0, n; done < len; done += n) {
-		n = len - done < piece ? len - done : piece;
+		n = len - done < part ? len - done : part;
 		if (send(fd, at + done, n, MSG_NOSIGNAL) != (ssize_t)n)
 			break;
 	}
@@ -148,8 +148,8 @@ static void *worker_run(void *arg)
 	if (a->stamp)
 		a->stamp(&reply);
 	usleep(a->delay_us);
-	left = send_pieces(fd, (const char *)&reply, sizeof(reply), 7, a->sent);
-	send_pieces(fd, a->data, a->len, 4099, left);
+	left = send_parts(fd, (const char *)&reply, sizeof(reply), 7, a->sent);
+	send_parts(fd, a->data, a->len, 4099, left);
 	if (a->sent != WHOLE || !peer.received)
 		worker_close(peer.library);
 	if (!peer.received) /* it may have been sent to the other one, whose reply is awaited */
@@ -520,14 +520,14 @@ static void parameters_of_a_start(void **state)
 /* --- replies that make no sense ------------------------------------------------------------------------- */
 
 /* The connection is of no more use: for none of the calls is anything sent. */
-static void assert_gone(enum nps_worker_library library)
+static void assert_exited(enum nps_worker_library library)
 {
 	assert_true(peer.lib.fds[library] >=
 		    0); /* closed by who opened it, with nps_device_lib__close() alone */
 	for (size_t i = 0; i < N_CALLS; i++) {
 		if (calls[i].library != library)
 			continue;
-		assert_int_equal(calls[i].make(), NPS_DEVICE_LIB_GONE);
+		assert_int_equal(calls[i].make(), NPS_DEVICE_LIB_EXITED);
 		if (peer.fds[library] >= 0)
 			assert_false(has_bytes(peer.fds[library]));
 	}
@@ -537,8 +537,8 @@ static void assert_call_breaks(const struct call *c, const struct answer *a)
 {
 	workers_close();
 	workers_connect();
-	assert_int_equal(call_answered(c, a), NPS_DEVICE_LIB_GONE);
-	assert_gone(c->library);
+	assert_int_equal(call_answered(c, a), NPS_DEVICE_LIB_EXITED);
+	assert_exited(c->library);
 }
 
 static void reply_to_another_request(void **state)
@@ -591,28 +591,28 @@ static void connection_closed_before_a_request(void **state)
 	(void)state;
 	for (int library = 0; library < 2; library++) {
 		worker_close(library);
-		assert_gone(library);
+		assert_exited(library);
 	}
 }
 
 /* Of two workers each has its own fate; of one, both libraries share it. */
-static void what_a_worker_takes_along(void **state)
+static void what_a_worker_inherits(void **state)
 {
 	const struct call *hal = &calls[0], *dcmi = &calls[1];
 	struct answer lie = full_answer(hal), truth = full_answer(dcmi);
 
 	(void)state;
 	lie.reply.op = 0;
-	assert_int_equal(call_answered(hal, &lie), NPS_DEVICE_LIB_GONE);
+	assert_int_equal(call_answered(hal, &lie), NPS_DEVICE_LIB_EXITED);
 	assert_int_equal(call_answered(dcmi, &truth), 0);
-	assert_gone(NPS_WORKER_HAL);
+	assert_exited(NPS_WORKER_HAL);
 	workers_close();
 	workers_connect();
 	close(peer.lib.fds[NPS_WORKER_DCMI]);
 	peer.lib.fds[NPS_WORKER_DCMI] = peer.lib.fds[NPS_WORKER_HAL];
-	assert_int_equal(call_answered(hal, &lie), NPS_DEVICE_LIB_GONE);
-	assert_gone(NPS_WORKER_HAL);
-	assert_gone(NPS_WORKER_DCMI);
+	assert_int_equal(call_answered(hal, &lie), NPS_DEVICE_LIB_EXITED);
+	assert_exited(NPS_WORKER_HAL);
+	assert_exited(NPS_WORKER_DCMI);
 }
 
 /* How long a call of the library waits before it checks whether that makes sense. */
@@ -654,8 +654,8 @@ static void ended_workers_are_not_awaited(void **state)
 	assert_true(nps_device_lib__failed(&peer.lib));
 	for (size_t i = 0; i < N_CALLS; i++)
 		if (calls[i].library == NPS_WORKER_HAL)
-			assert_int_equal(calls[i].make(), NPS_DEVICE_LIB_GONE);
-	assert_int_equal(call_load_hal(), NPS_DEVICE_LIB_GONE);
+			assert_int_equal(calls[i].make(), NPS_DEVICE_LIB_EXITED);
+	assert_int_equal(call_load_hal(), NPS_DEVICE_LIB_EXITED);
 	assert_string_equal(text, "the process that loads it was killed by signal 11");
 	atomic_store(&worker.ended, false);
 	assert_false(nps_device_lib__failed(&peer.lib));
@@ -674,7 +674,7 @@ static void closed_descriptors(void **state)
 	assert_int_equal(fcntl(hal, F_GETFD), -1);
 	assert_int_equal(fcntl(dcmi, F_GETFD), -1);
 	for (size_t i = 0; i < N_CALLS; i++)
-		assert_int_equal(calls[i].make(), NPS_DEVICE_LIB_GONE);
+		assert_int_equal(calls[i].make(), NPS_DEVICE_LIB_EXITED);
 	nps_device_lib__close(&peer.lib);
 }
 
@@ -750,7 +750,7 @@ static void size_of_a_read(void **state)
 static void number_of_channels(void **state)
 {
 	static const struct {
-		uint32_t given, kept;
+		uint32_t passed, kept;
 	} numbers[] = { { 0, 0 },
 			{ 3, 3 },
 			{ NPS_PROF_CHANNELS, NPS_PROF_CHANNELS },
@@ -760,7 +760,7 @@ static void number_of_channels(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		memcpy(data_of_replies + offsetof(struct nps_prof_channels, n), &numbers[i].given, 4);
+		memcpy(data_of_replies + offsetof(struct nps_prof_channels, n), &numbers[i].passed, 4);
 		assert_int_equal(answer_call(call_channels, reply), 0);
 		assert_int_equal(channels.n, numbers[i].kept);
 	}
@@ -847,7 +847,7 @@ static void texts_end(void **state)
 	assert_int_equal(answer_call(call_chip_name, reply), 0);
 	assert_int_equal(strnlen(name, sizeof(name)), sizeof(name) - 1);
 	worker_close(NPS_WORKER_HAL);
-	assert_int_equal(call_load_hal(), NPS_DEVICE_LIB_GONE);
+	assert_int_equal(call_load_hal(), NPS_DEVICE_LIB_EXITED);
 	assert_non_null(strstr(text, "has ended"));
 }
 
@@ -1079,7 +1079,7 @@ int main(void)
 		CONNECTED(reply_larger_than_its_room),
 		CONNECTED(connection_closed_within_a_reply),
 		CONNECTED(connection_closed_before_a_request),
-		CONNECTED(what_a_worker_takes_along),
+		CONNECTED(what_a_worker_inherits),
 		CONNECTED(slow_workers_are_awaited),
 		CONNECTED(ended_workers_are_not_awaited),
 		CONNECTED(closed_descriptors),

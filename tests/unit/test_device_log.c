@@ -28,7 +28,7 @@ struct log {
 	FILE *file;
 	unsigned int sequence;
 	struct nps_model model;
-	struct nps_capture capture;
+	struct nps_cann_capture capture;
 };
 
 static int setup(void **state)
@@ -95,7 +95,7 @@ static void read_all(struct log *log)
 	log->capture.devices = dir;
 	log->capture.ndevices = 1;
 	assert_int_equal(nps_slices__open(&dir->files, dir->datafd), 0);
-	assert_int_equal(nps_capture__devices(&log->capture), 0);
+	assert_int_equal(nps_cann_capture__devices(&log->capture), 0);
 }
 
 /* Run I, in order of starts. */
@@ -113,7 +113,7 @@ static void assert_run(const struct log *log, size_t i, uint32_t task, uint32_t 
 	assert_int_equal(run->end, end);
 }
 
-static void contexts_side_by_side(void **state)
+static void contexts_overlap(void **state)
 {
 	struct log *log = *state;
 	const struct nps_log_counts *n = &log->capture.log_counts;
@@ -139,7 +139,7 @@ static void contexts_side_by_side(void **state)
 }
 
 /* The next task of the stream has begun before all contexts of the one before have ended. */
-static void tasks_side_by_side(void **state)
+static void tasks_overlap(void **state)
 {
 	struct log *log = *state;
 
@@ -204,8 +204,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(contexts_side_by_side),
-		TEST(tasks_side_by_side),
+		TEST(contexts_overlap),
+		TEST(tasks_overlap),
 		TEST(a_lost_end_of_a_thread),
 		TEST(strange_threads),
 	};

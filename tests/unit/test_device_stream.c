@@ -90,8 +90,8 @@ static const struct nps_device_lib lib = { .exchange = fake_exchange };
 
 /* --- a session and a stream -------------------------------------------------------------------------- */
 
-struct place {
-	struct nps_session session;
+struct position {
+	struct nps_session_writer session;
 	char root[64];
 	struct nps_device_info info;
 	struct nps_device_opts opts;
@@ -112,7 +112,7 @@ static const struct nps_channel *channel(unsigned int id)
 
 static int setup(void **state)
 {
-	struct place *p = calloc(1, sizeof(*p));
+	struct position *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	memset(&driver, 0, sizeof(driver));
@@ -147,7 +147,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 static int teardown(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 
 	close(p->session.dir_fd);
 	nftw(p->root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -155,14 +155,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void start(struct place *p, unsigned int id)
+static void start(struct position *p, unsigned int id)
 {
 	p->stream = (struct nps_device_stream){ .ch = channel(id) };
 	assert_int_equal(nps_device_stream__start(&p->stream, &lib, &p->opts, &p->info, "PROF_1"), 0);
 	assert_int_equal(p->stream.state, NPS_STREAM_OPEN);
 }
 
-static void drain_and_stop(struct place *p)
+static void drain_and_stop(struct position *p)
 {
 	int disk = 0;
 
@@ -179,7 +179,7 @@ static void drain_and_stop(struct place *p)
 }
 
 /* The slices of the stream's file, one behind the other; *SLICES: how many, each with its .done. */
-static size_t contents(const struct place *p, const char *file, uint8_t *data, size_t room,
+static size_t contents(const struct position *p, const char *file, uint8_t *data, size_t room,
 		       unsigned int *slices)
 {
 	char path[256], done[300];
@@ -226,7 +226,7 @@ static void stars_record(size_t at, uint64_t i)
 
 static void records_arrive_whole_and_in_order(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	uint8_t *got = malloc(4 * SIZE);
 	unsigned int slices;
 
@@ -246,7 +246,7 @@ static void records_arrive_whole_and_in_order(void **state)
 
 static void the_second_version_is_recognised(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	uint8_t got[32 * 100];
 	unsigned int slices;
 
@@ -268,7 +268,7 @@ static void the_second_version_is_recognised(void **state)
 /* From the middle of a record on, as a reader finds it that was a whole ring late. */
 static void after_an_overwrite_records_begin_anew(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	uint8_t got[24 * 1000];
 	unsigned int slices;
 	size_t len;
@@ -293,16 +293,16 @@ static void missing_numbers_are_lost_records(void **state)
 {
 	static const struct {
 		size_t after;
-		unsigned int gone;
+		unsigned int missing;
 	} losses[] = { { 5, 1 }, { 40, 7 }, { 41, 15 }, { 99, 3 } };
-	struct place *p = *state;
-	uint64_t number = 0, gone = 0;
+	struct position *p = *state;
+	uint64_t number = 0, missing = 0;
 
 	for (size_t i = 0; i < 200; i++) {
 		for (size_t k = 0; k < sizeof(losses) / sizeof(*losses); k++)
 			if (losses[k].after == i) {
-				number += losses[k].gone;
-				gone += losses[k].gone;
+				number += losses[k].missing;
+				missing += losses[k].missing;
 			}
 		stars_record(i * 64, number++);
 	}
@@ -310,7 +310,7 @@ static void missing_numbers_are_lost_records(void **state)
 	start(p, 52);
 	drain_and_stop(p);
 	assert_int_equal(p->stream.records, 200);
-	assert_int_equal(p->stream.lost, gone);
+	assert_int_equal(p->stream.lost, missing);
 }
 
 /* So many records follow those that are there; numbered and timed on from record FIRST. */
@@ -320,7 +320,7 @@ static void more_stars(size_t first, size_t n)
 		stars_record(driver.len, first + i);
 }
 
-static void drain(struct place *p)
+static void drain(struct position *p)
 {
 	int disk = 0;
 
@@ -332,7 +332,7 @@ static void drain(struct place *p)
 }
 
 /* Nobody read for that long. */
-static void go_away(struct place *p, uint64_t seconds)
+static void go_away(struct position *p, uint64_t seconds)
 {
 	p->stream.read_at -= seconds * 1000000000;
 	p->stream.opened -= seconds * 1000000000;
@@ -344,7 +344,7 @@ static void go_away(struct place *p, uint64_t seconds)
  */
 static void whole_rounds_of_the_ring_are_lost_records(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	const size_t round = (4U << 20) / 64;
 
 	start(p, 52);
@@ -368,7 +368,7 @@ static void whole_rounds_of_the_ring_are_lost_records(void **state)
 /* The device had no data for that long, or we were away for less than the ring holds: nothing is lost. */
 static void pauses_are_no_losses(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	const size_t round = (4U << 20) / 64;
 
 	start(p, 52);
@@ -387,7 +387,7 @@ static void pauses_are_no_losses(void **state)
 /* Records without times show it only by their rate. 24 bytes each 20 ms or so: a round takes 58 minutes. */
 static void rounds_of_records_without_times(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 
 	start(p, 142);
 	driver.len = 24 * 3000;
@@ -407,7 +407,7 @@ static void rounds_of_records_without_times(void **state)
 /* What was read before a channel was started afresh does not show how fast it writes now. */
 static void a_fresh_start_is_measured_afresh(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 
 	start(p, 142);
 	driver.len = 24 * 30000;
@@ -429,7 +429,7 @@ static void a_fresh_start_is_measured_afresh(void **state)
  */
 static void unusual_records_are_kept(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	uint8_t got[24 * 64];
 	unsigned int slices;
 
@@ -450,7 +450,7 @@ static void unusual_records_are_kept(void **state)
 
 static void text_is_stored_as_it_came(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	uint8_t got[SIZE];
 	unsigned int slices;
 
@@ -475,7 +475,7 @@ static uint32_t word(size_t i)
 static void start_parameters_are_as_the_driver_wants_them(void **state)
 {
 	static const uint16_t aic[] = { 0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55 };
-	struct place *p = *state;
+	struct position *p = *state;
 	uint16_t events[8];
 
 	start(p, 1);
@@ -513,7 +513,7 @@ static void start_parameters_are_as_the_driver_wants_them(void **state)
 
 static void what_the_driver_refuses_makes_no_file(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	struct stat st;
 	char path[128];
 
@@ -528,9 +528,9 @@ static void what_the_driver_refuses_makes_no_file(void **state)
 	assert_true(nps_device_report__final(NPS_PROF_NO_CONTEXT));
 }
 
-static void a_failing_read_is_told(void **state)
+static void a_failing_read_is_reported(void **state)
 {
-	struct place *p = *state;
+	struct position *p = *state;
 	int disk = 0;
 
 	start(p, 1);
@@ -547,7 +547,7 @@ static void a_failing_read_is_told(void **state)
 static void hostile_bytes(void **state)
 {
 	static const unsigned int ids[] = { 1, 8, 7, 131, 142, 133, 3, 146, 132, 52, 54 };
-	struct place *p = *state;
+	struct position *p = *state;
 	uint8_t *got = malloc(SIZE);
 	unsigned int slices;
 	size_t len;
@@ -586,7 +586,7 @@ int main(void)
 		TEST(text_is_stored_as_it_came),
 		TEST(start_parameters_are_as_the_driver_wants_them),
 		TEST(what_the_driver_refuses_makes_no_file),
-		TEST(a_failing_read_is_told),
+		TEST(a_failing_read_is_reported),
 		TEST(hostile_bytes),
 	};
 

@@ -86,14 +86,14 @@ static void count_node(void *arg, const struct nps_node_found *found)
 /* A job's /dev can be anything. */
 static void folders_alone_are_read(void **state)
 {
-	char place[] = "/tmp/nps_nodes_XXXXXX", path[64];
+	char folder[] = "/tmp/nps_nodes_XXXXXX", path[64];
 	int n = 0;
 
 	(void)state;
-	assert_non_null(mkdtemp(place));
-	snprintf(path, sizeof(path), "%s/davinci0", place);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/davinci0", folder);
 	assert_int_equal(symlink("/dev/null", path), 0);
-	snprintf(path, sizeof(path), "%s/dev", place);
+	snprintf(path, sizeof(path), "%s/dev", folder);
 	assert_int_equal(symlink("/dev", path), 0);
 	assert_int_equal(nps_driver_nodes__find(path, count_node, &n), 0);
 	assert_int_equal(unlink(path), 0);
@@ -101,11 +101,11 @@ static void folders_alone_are_read(void **state)
 	assert_int_equal(nps_driver_nodes__find(path, count_node, &n), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(nps_driver_nodes__find(path, count_node, &n), 0);
-	assert_int_equal(nps_driver_nodes__find(place, count_node, &n), 0);
+	assert_int_equal(nps_driver_nodes__find(folder, count_node, &n), 0);
 	assert_int_equal(n, 0);
-	snprintf(path, sizeof(path), "%s/davinci0", place);
+	snprintf(path, sizeof(path), "%s/davinci0", folder);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(place), 0);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 static void parts_by_their_first_bytes(void **state)
@@ -159,7 +159,7 @@ static void calls_are_named(void **state)
 
 /* --- functions of the driver --- */
 
-static void functions_are_looked_up(void **state)
+static void functions_are_resolved(void **state)
 {
 	static const char text[] = "ffffffff81000000 T _stext\n"
 				   "ffffffffc0000000 d tsagent_sqe_update\t[elsewhere]\n"
@@ -185,7 +185,7 @@ static void functions_are_looked_up(void **state)
 
 	(void)state;
 	assert_non_null(f);
-	assert_int_equal(nps_driver_fn__look_up(f, wanted, 6), 4);
+	assert_int_equal(nps_driver_fn__resolve(f, wanted, 6), 4);
 	fclose(f);
 	assert_true(wanted[0].there);
 	assert_string_equal(wanted[0].module, "ts_agent");
@@ -237,7 +237,7 @@ static void one_line_names_what_is_missing(void **state)
 #define PID 7
 #define FIRST 1000000
 
-static struct nps_recording rec;
+static struct nps_session rec;
 static struct nps_model model;
 static int dir;
 
@@ -245,16 +245,16 @@ static int setup(void **state)
 {
 	(void)state;
 	dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	nps_recording__init(&rec, -1, dir);
+	nps_session__init(&rec, -1, dir);
 	rec.begin = rec.begin_real = FIRST;
-	return nps_model__init(&model, dir, &rec.strings) || !nps_recording__proc(&rec, PID);
+	return nps_model__init(&model, dir, &rec.strings) || !nps_session__proc(&rec, PID);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 	close(dir);
 	return 0;
 }
@@ -398,7 +398,7 @@ int main(void)
 		cmocka_unit_test(folders_alone_are_read),
 		cmocka_unit_test(parts_by_their_first_bytes),
 		cmocka_unit_test(calls_are_named),
-		cmocka_unit_test(functions_are_looked_up),
+		cmocka_unit_test(functions_are_resolved),
 		cmocka_unit_test(only_known_layouts),
 		cmocka_unit_test(one_line_names_what_is_missing),
 		cmocka_unit_test_setup_teardown(sqes_find_their_submissions, setup, teardown),

@@ -67,17 +67,17 @@ static void names_addresses(void **state)
 	struct nps_elf *elf;
 	int fd = open_self(&elf);
 	uint64_t offset = offset_of((void *)(uintptr_t)a_function_of_this_program);
-	struct nps_elf_name places[] = { { .offset = offset + 1, .tag = 7 },
-					 { .offset = offset },
-					 { .offset = 1 } };
+	struct nps_elf_name functions[] = { { .offset = offset + 1, .tag = 7 },
+					    { .offset = offset },
+					    { .offset = 1 } };
 
 	(void)state;
-	assert_int_equal(nps_elf__name(elf, places, 3), 0);
-	assert_int_equal(places[0].offset, 1); /* sorted */
-	assert_null(places[0].name);
-	assert_string_equal(places[1].name, "a_function_of_this_program");
-	assert_string_equal(places[2].name, "a_function_of_this_program");
-	assert_int_equal(places[2].tag, 7);
+	assert_int_equal(nps_elf__name(elf, functions, 3), 0);
+	assert_int_equal(functions[0].offset, 1); /* sorted */
+	assert_null(functions[0].name);
+	assert_string_equal(functions[1].name, "a_function_of_this_program");
+	assert_string_equal(functions[2].name, "a_function_of_this_program");
+	assert_int_equal(functions[2].tag, 7);
 	nps_elf__close(elf);
 	close(fd);
 }
@@ -117,7 +117,7 @@ static void damaged_files(void **state)
 	for (int i = 0; i < 300; i++) {
 		struct nps_elf_function f;
 		struct nps_elf *elf;
-		struct nps_elf_name place = { .offset = 0x1234 };
+		struct nps_elf_name function = { .offset = 0x1234 };
 		char hex[41];
 		size_t len = i % 3 ? (size_t)size : (size_t)(rand_r(&seed) % size);
 
@@ -136,7 +136,7 @@ static void damaged_files(void **state)
 			continue;
 		nps_elf__build_id(elf, hex);
 		nps_elf__find(elf, "a_function_of_this_program", true, &f);
-		nps_elf__name(elf, &place, 1);
+		nps_elf__name(elf, &function, 1);
 		nps_elf__close(elf);
 	}
 	close(fd);

@@ -811,7 +811,7 @@ static size_t driver_task(struct fixture *f)
 	t->queue[at] = 3;
 	t->type[at] = 255;
 	t->start[at] = T0 + 5000;
-	t->task[at] = t->took[at] = t->queued[at] = NPS_NULL;
+	t->task[at] = t->driver_ns[at] = t->queued[at] = NPS_NULL;
 	return at;
 }
 
@@ -831,7 +831,7 @@ static void the_driver(void **state)
 	t->name[known] = text(f, "MatMul");
 	t->submit[known] = T0 + 1500;
 	t->queued[known] = 3500;
-	t->took[known] = 250;
+	t->driver_ns[known] = 250;
 	f->m.layout = NPS_LAYOUT_MSPROF;
 	assert_int_equal(nps_export__driver_csv(&f->ex, f->fd), 0);
 	assert_string_equal(read_all(f, "driver_statistic.csv"),

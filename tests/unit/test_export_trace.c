@@ -741,7 +741,7 @@ static void threads_and_cpus(void **state)
 }
 
 /* Iterations of another model between two of one hide nothing. */
-static void models_that_take_turns(void **state)
+static void models_that_alternate(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -760,7 +760,7 @@ static void models_that_take_turns(void **state)
 	has("\"args\":{\"Data_aug Bound(us)\":3.000},\"ph\":\"s\"}");
 }
 
-static void own_times_say_where_they_come_from(void **state)
+static void own_times_name_their_source(void **state)
 {
 	(void)state;
 	m.task.source[0] = NPS_TIME_DEVICE_LOG;
@@ -854,8 +854,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counters_of_all_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(marks_and_iterations, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_and_cpus, setup, teardown),
-		cmocka_unit_test_setup_teardown(models_that_take_turns, setup, teardown),
-		cmocka_unit_test_setup_teardown(own_times_say_where_they_come_from, setup, teardown),
+		cmocka_unit_test_setup_teardown(models_that_alternate, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_times_name_their_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(level_0_has_no_calls_and_planes, setup, teardown),
 		cmocka_unit_test_setup_teardown(level_0_of_generation_a_keeps_its_flows, setup, teardown),
 		cmocka_unit_test_setup_teardown(msprof_has_no_framework, setup, teardown),

@@ -36,7 +36,7 @@ static int tear_down(void **state)
 }
 
 /* What the file x holds, then it is deleted; free it. */
-static char *take_file(void)
+static char *read_file(void)
 {
 	char *text = calloc(1, 1 << 20);
 	int fd = openat(folder_fd, "x", O_RDONLY | O_CLOEXEC);
@@ -70,12 +70,12 @@ static void lines(void **state)
 	make(&f);
 	assert_int_equal(nps_flame__node(&f, 0)->total, 16);
 	assert_int_equal(nps_flame__write_folded(&f, folder_fd, "x", 1), 0);
-	text = take_file();
+	text = read_file();
 	assert_string_equal(text, "t;main 5\nt;main;b 7\nt;main;a;c 2\na:\"<&>' ;f<int&> 1\n[no name] 1\n");
 	free(text);
 	/* in a larger unit: rounded, and nothing of what rounds to nothing */
 	assert_int_equal(nps_flame__write_folded(&f, folder_fd, "x", 5), 0);
-	text = take_file();
+	text = read_file();
 	assert_string_equal(text, "t;main 1\nt;main;b 1\n");
 	free(text);
 	nps_flame__free(&f);
@@ -96,7 +96,7 @@ static void picture(void **state)
 	(void)state;
 	make(&f);
 	assert_int_equal(nps_flame__write_svg(&f, folder_fd, "x", &labels), 0);
-	text = take_file();
+	text = read_file();
 	has(text, "&lt;title&gt; &amp; more");
 	has(text, "data-n=\"all\" data-x=\"0\" data-w=\"16\" data-d=\"0\"");
 	has(text, "data-n=\"a:&quot;&lt;&amp;&gt;&#39; \"");
@@ -121,7 +121,7 @@ static void picture_of_nothing(void **state)
 	assert_int_equal(nps_flame__init(&f, folder_fd), 0);
 	assert_int_equal(nps_flame__finish(&f), 0);
 	assert_int_equal(nps_flame__write_svg(&f, folder_fd, "x", &labels), 0);
-	text = take_file();
+	text = read_file();
 	has(text, "nothing of this was seen");
 	assert_null(strstr(text, "<g class"));
 	assert_null(strstr(text, "<script"));
@@ -146,7 +146,7 @@ static void many_frames_stay_viewable(void **state)
 	}
 	assert_int_equal(nps_flame__finish(&f), 0);
 	assert_int_equal(nps_flame__write_svg(&f, folder_fd, "x", &labels), 0);
-	text = take_file();
+	text = read_file();
 	for (const char *at = text; (at = strstr(at, "<g class")); at++)
 		n++;
 	assert_int_equal(n, 3);
@@ -171,7 +171,7 @@ static void deep_and_heavy(void **state)
 	assert_int_equal(nps_flame__finish(&f), 0);
 	assert_int_equal(nps_flame__node(&f, 0)->total, UINT64_MAX);
 	assert_int_equal(nps_flame__write_folded(&f, folder_fd, "x", 1000), 0);
-	free(take_file());
+	free(read_file());
 	nps_flame__free(&f);
 	free(deep);
 }

@@ -100,7 +100,7 @@ static void is_unknown(pid_t pid)
 }
 
 /* Whoever is found when the right to enter namespaces was given up. */
-static void look_without_rights(const char *ours)
+static void read_without_rights(const char *ours)
 {
 	pid_t seen, collected = start_in("collected"), later;
 
@@ -133,7 +133,7 @@ static void names_are_of_their_namespace(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		look_without_rights(ours.nodename);
+		read_without_rights(ours.nodename);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -141,7 +141,7 @@ static void names_are_of_their_namespace(void **state)
 }
 
 /* Of a process of which nothing could be read. */
-static void nothing_is_known_of_one_that_is_gone(void **state)
+static void nothing_is_known_of_an_exited_one(void **state)
 {
 	struct nps_process *p = nps_process__new(getpid());
 
@@ -159,7 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_of_their_namespace),
-		cmocka_unit_test(nothing_is_known_of_one_that_is_gone),
+		cmocka_unit_test(nothing_is_known_of_an_exited_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,21 +209,21 @@ static void tables_without_rows(void **state)
 					     "npuscope_locks.csv", "flamegraph_offcpu.svg" };
 
 	(void)state;
-	for (int asked = 0; asked < 2; asked++) {
+	for (int requested = 0; requested < 2; requested++) {
 		struct nps_model model, *m = &model;
 		struct nps_export ex = { .model = m, .formats = NPS_FORMAT_TEXT };
 		char *dir = gen_temp_dir();
 		int dirfd = open(dir, O_RDONLY | O_DIRECTORY);
 
 		open_model(m);
-		m->asked = asked ? NPS_ASKED_OS | NPS_ASKED_OFFCPU : 0;
+		m->requested = requested ? NPS_REQUESTED_OS | NPS_REQUESTED_OFFCPU : 0;
 		assert_int_equal(nps_derive__host(m), 0);
 		assert_int_equal(nps_derive__threads(m), 0);
 		assert_int_equal(nps_export__host_csv(&ex, dirfd), 0);
 		assert_int_equal(nps_counter__os(&ex, dirfd), 0);
 		assert_int_equal(nps_export__stacks(&ex, dirfd), 0);
 		for (size_t i = 0; i < NPS_ARRAY_SIZE(files); i++)
-			assert_int_equal(faccessat(dirfd, files[i], F_OK, 0), asked ? 0 : -1);
+			assert_int_equal(faccessat(dirfd, files[i], F_OK, 0), requested ? 0 : -1);
 		assert_int_equal(faccessat(dirfd, "flamegraph_oncpu.svg", F_OK, 0), -1);
 		assert_int_equal(faccessat(dirfd, "npuscope_offcpu.folded", F_OK, 0), -1);
 		close(dirfd);

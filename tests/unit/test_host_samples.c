@@ -65,7 +65,7 @@ static void thread(struct fixture *f, uint32_t pid, uint32_t cpu, uint64_t ms, u
 	assert_int_equal(add(f, NPS_CHUNK_HOST_THREADS, &t, sizeof(t)), 0);
 }
 
-static const struct nps_neighbour *taken_by(const struct fixture *f, uint32_t pid)
+static const struct nps_neighbour *contended_by(const struct fixture *f, uint32_t pid)
 {
 	for (size_t i = 0; i < f->host.neighbours.len; i++)
 		if (NPS_AT(&f->host.neighbours, struct nps_neighbour, i).pid == pid)
@@ -79,7 +79,7 @@ static void assert_ms(uint64_t ns, uint64_t ms)
 	assert_in_range(ns, ms * MS - ms * MS / 1000, ms * MS + ms * MS / 1000);
 }
 
-static void who_took(void **state)
+static void who_contended(void **state)
 {
 	struct fixture *f = *state;
 
@@ -98,13 +98,13 @@ static void who_took(void **state)
 	thread(f, HOG, 1, 400, 7200, 60);
 	assert_int_equal(nps_host_samples__contend(&f->host, 100 * MS, 400 * MS), 0);
 	assert_int_equal(f->host.neighbours.len, 2);
-	assert_null(taken_by(f, JOB));
-	assert_ms(taken_by(f, HOG)->taken, 30);
-	assert_ms(taken_by(f, OTHER)->taken, 30);
-	assert_ms(taken_by(f, HOG)->run, 200);
+	assert_null(contended_by(f, JOB));
+	assert_ms(contended_by(f, HOG)->contended, 30);
+	assert_ms(contended_by(f, OTHER)->contended, 30);
+	assert_ms(contended_by(f, HOG)->run, 200);
 	assert_int_equal(NPS_AT(&f->host.neighbours, struct nps_neighbour, 0).pid, HOG); /* it ran longer */
-	assert_string_equal(nps_strings__get(&f->strings, taken_by(f, HOG)->name), "hog");
-	assert_int_equal(taken_by(f, OTHER)->name, NPS_NONE);
+	assert_string_equal(nps_strings__get(&f->strings, contended_by(f, HOG)->name), "hog");
+	assert_int_equal(contended_by(f, OTHER)->name, NPS_NONE);
 	assert_ms(f->host.waited, 60);
 }
 
@@ -119,7 +119,7 @@ static void no_more_than_they_ran(void **state)
 	thread(f, JOB, 0, 300, 10, 190);
 	thread(f, HOG, 0, 300, 50, 0);
 	assert_int_equal(nps_host_samples__contend(&f->host, 100 * MS, 300 * MS), 0);
-	assert_ms(taken_by(f, HOG)->taken, 50);
+	assert_ms(contended_by(f, HOG)->contended, 50);
 }
 
 static void strange_samples(void **state)
@@ -179,7 +179,7 @@ static void spread_over_slices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(who_took, begin, end),
+		cmocka_unit_test_setup_teardown(who_contended, begin, end),
 		cmocka_unit_test_setup_teardown(no_more_than_they_ran, begin, end),
 		cmocka_unit_test_setup_teardown(strange_samples, begin, end),
 		cmocka_unit_test(spread_over_slices),

@@ -25,7 +25,7 @@
 struct fixture {
 	char *dir;
 	int dirfd;
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 	FILE *file;
 	uint64_t seq;
@@ -53,11 +53,11 @@ static int begin(void **state)
 	*state = f;
 	f->dir = gen_temp_dir();
 	f->dirfd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	nps_recording__init(&f->rec, f->dirfd, f->dirfd);
+	nps_session__init(&f->rec, f->dirfd, f->dirfd);
 	f->rec.begin = f->rec.begin_real = GEN_T0;
 	f->rec.end = GEN_T0 + 1000000;
 	f->rec.json = cJSON_Parse("{}");
-	nps_recording__proc(&f->rec, PID)->comm = nps_strings__addz(&f->rec.strings, "job");
+	nps_session__proc(&f->rec, PID)->comm = nps_strings__addz(&f->rec.strings, "job");
 	snprintf(path, sizeof(path), "%s/stacks.nps", f->dir);
 	f->file = fopen(path, "we");
 	assert_non_null(f->file);
@@ -69,7 +69,7 @@ static int end(void **state)
 	struct fixture *f = *state;
 
 	nps_model__free(&f->model);
-	nps_recording__free(&f->rec);
+	nps_session__free(&f->rec);
 	close(f->dirfd);
 	gen_remove(f->dir);
 	free(f);
@@ -293,7 +293,7 @@ static void write_copy(struct fixture *f, unsigned int returns, uint64_t last)
 	finish(f, &s);
 }
 
-static void copies_are_mended_by_place(void **state)
+static void copies_are_repaired_by_address(void **state)
 {
 	struct fixture *f = *state;
 
@@ -351,7 +351,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deep_stacks_are_whole, begin, end),
 		cmocka_unit_test_setup_teardown(damage_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(chains_are_mended_if_it_is_sure, begin, end),
-		cmocka_unit_test_setup_teardown(copies_are_mended_by_place, begin, end),
+		cmocka_unit_test_setup_teardown(copies_are_repaired_by_address, begin, end),
 		cmocka_unit_test_setup_teardown(whole_ones_end_with_no_return_address, begin, end),
 		cmocka_unit_test_setup_teardown(damaged_returns, begin, end),
 	};

@@ -90,8 +90,8 @@ static unsigned int random_program(struct sock_filter *code)
 }
 
 /* The errno that the kernel makes of it, -1: it refuses the program. */
-static int ask_kernel(struct sock_filter *code, unsigned int n, const struct seccomp_data *data,
-		      volatile int *answer)
+static int query_kernel(struct sock_filter *code, unsigned int n, const struct seccomp_data *data,
+			volatile int *answer)
 {
 	struct sock_fprog prog = { (unsigned short)n, code };
 	const __u64 *value = data->args;
@@ -133,7 +133,7 @@ static void filters_answer_as_the_kernel_does(void **state)
 			*value = (uint64_t)rand() << 33 ^ (uint64_t)rand();
 		ours = nps_inject_filter__run(code, n, &data);
 		assert_int_equal(ours & SECCOMP_RET_ACTION_FULL, SECCOMP_RET_ERRNO);
-		theirs = ask_kernel(code, n, &data, answer);
+		theirs = query_kernel(code, n, &data, answer);
 		/* It checks programs; the C library takes -errno up to 4095 for an errno. */
 		if (theirs < 0)
 			continue;

@@ -19,7 +19,7 @@
 static int folder = -1;
 
 /* What FN writes to stderr. */
-static char *told(void (*fn)(void))
+static char *printed(void (*fn)(void))
 {
 	static char text[65536];
 	int old = dup(2), fd = openat(folder, "stderr", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -73,18 +73,18 @@ static void counted_for_each_input(void **state)
 	assert_int_equal(symlinkat("nowhere", folder, "link"), 0);
 	assert_int_equal(symlinkat("loop", folder, "loop"), 0);
 	/* While inputs are looked for. */
-	text = told(read_links);
+	text = printed(read_links);
 	assert_int_equal(lines_with(text, "/link:"), 1);
 	assert_int_equal(lines_with(text, "/loop:"), 1);
 	assert_int_equal(lines_with(text, "\n"), 2);
-	assert_int_equal(nps_input__take_unreadable(), 2);
-	assert_int_equal(nps_input__take_unreadable(), 0);
+	assert_int_equal(nps_input__drain_unreadable(), 2);
+	assert_int_equal(nps_input__drain_unreadable(), 0);
 	for (int input = 0; input < 3; input++) {
 		nps_input__begin();
-		assert_string_equal(told(read_links), "");
-		assert_int_equal(nps_input__take_unreadable(), 2);
-		assert_string_equal(told(read_links), "");
-		assert_int_equal(nps_input__take_unreadable(), 0);
+		assert_string_equal(printed(read_links), "");
+		assert_int_equal(nps_input__drain_unreadable(), 2);
+		assert_string_equal(printed(read_links), "");
+		assert_int_equal(nps_input__drain_unreadable(), 0);
 	}
 }
 
@@ -102,11 +102,11 @@ static void named_for_each_input(void **state)
 		const char *text;
 
 		nps_input__begin();
-		text = told(read_many);
+		text = printed(read_many);
 		assert_int_equal(lines_with(text, "\n"),
 				 63); /* two were named while inputs were looked for */
 		assert_int_equal(lines_with(text, "others that are not named"), 1);
-		assert_int_equal(nps_input__take_unreadable(), 100);
+		assert_int_equal(nps_input__drain_unreadable(), 100);
 	}
 }
 

@@ -74,7 +74,7 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static struct nps_process *tell_birth_of(pid_t mother, pid_t child)
+static struct nps_process *report_birth_of(pid_t mother, pid_t child)
 {
 	const struct nps_notice n = { .what = NPS_NOTICE_FORK,
 				      .pid = (uint32_t)mother,
@@ -85,12 +85,12 @@ static struct nps_process *tell_birth_of(pid_t mother, pid_t child)
 	return nps_job_processes__of_notice(capture, &n);
 }
 
-static struct nps_process *tell_birth(pid_t child)
+static struct nps_process *report_birth(pid_t child)
 {
-	return tell_birth_of(getpid(), child);
+	return report_birth_of(getpid(), child);
 }
 
-static struct nps_process *tell_program(const struct nps_process *p)
+static struct nps_process *report_program(const struct nps_process *p)
 {
 	const struct nps_notice n = { .what = NPS_NOTICE_EXEC,
 				      .pid = (uint32_t)p->pid,
@@ -124,10 +124,10 @@ static void wait_for_credit(struct nps_budget *b)
 	b->filled -= 30000 * NPS_BUDGET_MS;
 }
 
-static void births_are_taken_in(void **state)
+static void births_are_added(void **state)
 {
 	pid_t child = start_child();
-	struct nps_process *p = tell_birth(child);
+	struct nps_process *p = report_birth(child);
 
 	(void)state;
 	assert_non_null(p);
@@ -138,14 +138,14 @@ static void births_are_taken_in(void **state)
 }
 
 /* Its libraries, its helper and its line in session.json come later, not never. */
-static void refused_births_are_taken_in_later(void **state)
+static void refused_births_are_added_later(void **state)
 {
 	pid_t child = start_child();
 	struct nps_process *p;
 
 	(void)state;
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
+	assert_null(report_birth(child));
 	retry();
 	assert_null(nps_job_processes__find(capture, child)); /* it cannot pay yet */
 	wait_for_credit(&parent->budget);
@@ -163,14 +163,14 @@ static void refused_births_are_taken_in_later(void **state)
 /* Also while their parent still cannot pay. */
 static void refused_births_of_the_dead_are_left_out(void **state)
 {
-	pid_t child = start_child(), gone = start_child();
+	pid_t child = start_child(), exited = start_child();
 
 	(void)state;
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
-	assert_null(tell_birth(gone));
+	assert_null(report_birth(child));
+	assert_null(report_birth(exited));
 	assert_int_equal(capture->n_refused, 2);
-	end_child(gone);
+	end_child(exited);
 	assert_false(is_left_out(parent));
 	retry();
 	assert_int_equal(capture->n_refused, 1);
@@ -184,7 +184,7 @@ static void who_waits_until_the_end_is_left_out(void **state)
 
 	(void)state;
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
+	assert_null(report_birth(child));
 	nps_discover__turn(capture);
 	capture->ending = true;
 	nps_discover__turn(capture);
@@ -201,9 +201,9 @@ static void beyond_what_is_listed_nobody_waits(void **state)
 
 	(void)state;
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
+	assert_null(report_birth(child));
 	parent->n_born = NPS_BUDGET_BORN;
-	assert_null(tell_birth(other));
+	assert_null(report_birth(other));
 	assert_int_equal(capture->n_refused, 1);
 	assert_true(is_left_out(parent));
 	retry();
@@ -215,14 +215,14 @@ static void beyond_what_is_listed_nobody_waits(void **state)
 /* The payer is the parent, not who has its pid by then. */
 static void a_late_child_is_its_own_parents(void **state)
 {
-	struct nps_process *stranger = nps_process__new(getpid()), *p;
+	struct nps_process *foreign = nps_process__new(getpid()), *p;
 	pid_t child = start_child();
 
 	(void)state;
-	assert_non_null(stranger);
+	assert_non_null(foreign);
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
-	nps_job_processes__add(capture, stranger, NULL);
+	assert_null(report_birth(child));
+	nps_job_processes__add(capture, foreign, NULL);
 	retry();
 	assert_null(nps_job_processes__find(capture, child)); /* though the other could pay */
 	wait_for_credit(&parent->budget);
@@ -241,8 +241,8 @@ static void a_refused_child_that_executes_is_one(void **state)
 	assert_int_equal(nps_process__read(child, &known), 0);
 	known->start_boot = known->start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
-	assert_null(tell_program(known));
+	assert_null(report_birth(child));
+	assert_null(report_program(known));
 	assert_int_equal(capture->n_refused, 1);
 	wait_for_credit(&parent->budget);
 	retry();
@@ -253,7 +253,7 @@ static void a_refused_child_that_executes_is_one(void **state)
 }
 
 /* Nor is it taken for a dead one that had its pid. */
-static void a_child_that_nobody_told_waits_too(void **state)
+static void an_unreported_child_waits_too(void **state)
 {
 	pid_t child = start_child();
 	struct nps_process *before = nps_process__new(child), *p;
@@ -280,7 +280,7 @@ static void retries_have_an_end(void **state)
 
 	(void)state;
 	spend(&parent->budget);
-	assert_null(tell_birth(child));
+	assert_null(report_birth(child));
 	wait_for_credit(&parent->budget);
 	spend(&capture->work); /* of all of them */
 	retry();
@@ -303,7 +303,7 @@ static void a_parent_that_rests_can_pay_again(void **state)
 	spend(&parent->budget);
 	assert_false(nps_discover__may_add_born(capture, getpid()));
 	wait_for_credit(&parent->budget);
-	assert_non_null(tell_birth(child));
+	assert_non_null(report_birth(child));
 	end_child(child);
 }
 
@@ -314,7 +314,7 @@ static void one_birth_is_remembered_once(void **state)
 	(void)state;
 	spend(&parent->budget);
 	for (int i = 0; i < 5000; i++)
-		assert_null(tell_birth(child));
+		assert_null(report_birth(child));
 	assert_int_equal(capture->n_refused, 1);
 	wait_for_credit(&parent->budget);
 	retry();
@@ -327,11 +327,11 @@ static void one_birth_is_remembered_once(void **state)
 #define NO_PID 100000000 /* the kernel has none so high */
 
 /* One that starts processes without end leaves room for the children of others. */
-static void no_family_takes_all_places(void **state)
+static void no_family_fills_the_table(void **state)
 {
 	struct nps_process *other = nps_process__new(getppid());
 	pid_t child = start_child();
-	size_t taken;
+	size_t used;
 
 	(void)state;
 	assert_non_null(other);
@@ -339,12 +339,12 @@ static void no_family_takes_all_places(void **state)
 	spend(&parent->budget);
 	spend(&other->budget);
 	for (int i = 0; i < MANY; i++)
-		assert_null(tell_birth(NO_PID + i));
-	taken = capture->n_refused;
-	assert_in_range(taken, 1, 1023);
+		assert_null(report_birth(NO_PID + i));
+	used = capture->n_refused;
+	assert_in_range(used, 1, 1023);
 	assert_true(is_left_out(parent));
-	assert_null(tell_birth_of(other->pid, child));
-	assert_int_equal(capture->n_refused, taken + 1);
+	assert_null(report_birth_of(other->pid, child));
+	assert_int_equal(capture->n_refused, used + 1);
 	assert_false(is_left_out(other));
 	retry();
 	assert_int_equal(capture->n_refused, 1); /* none of the others lives */
@@ -384,18 +384,18 @@ static unsigned int count_alive(void)
 }
 
 /* A second of a capture of thousands is not for reading /proc: each has its turn. */
-static void many_are_looked_at_in_turns(void **state)
+static void many_are_scanned_in_turns(void **state)
 {
 	(void)state;
 	add_many(1);
-	nps_job_processes__look(capture, 100);
+	nps_job_processes__poll(capture, 100);
 	assert_in_range(count_missed(), 900, 1100);
 	assert_int_equal(count_alive(), MANY + 1);
-	nps_job_processes__look(capture, 200);
+	nps_job_processes__poll(capture, 200);
 	assert_in_range(count_missed(), 900, 1100);
 	assert_in_range(count_alive(), MANY + 1 - 1100, MANY + 1 - 900);
 	for (int second = 3; second < 10; second++)
-		nps_job_processes__look(capture, 100 * (uint64_t)second);
+		nps_job_processes__poll(capture, 100 * (uint64_t)second);
 	assert_int_equal(count_alive(), 1);
 	for (const struct nps_process *p = capture->processes; p; p = p->next)
 		if (!p->alive)
@@ -408,7 +408,7 @@ static void no_second_is_for_more_than_its_turn(void **state)
 	(void)state;
 	add_many(5);
 	for (int second = 1; second <= 6; second++) {
-		nps_job_processes__look(capture, 100 * (uint64_t)second);
+		nps_job_processes__poll(capture, 100 * (uint64_t)second);
 		assert_in_range(count_missed(), 0, 1024);
 	}
 	assert_int_equal(count_alive(), 1); /* nobody was passed over */
@@ -424,7 +424,7 @@ static void burn(uint64_t ns)
 }
 
 /* Who runs is accounted for every second all the same: the overhead is reported and limited by it. */
-static void who_runs_is_looked_at_every_second(void **state)
+static void who_runs_is_polled_every_second(void **state)
 {
 	uint64_t before;
 
@@ -438,13 +438,13 @@ static void who_runs_is_looked_at_every_second(void **state)
 	}
 	for (int second = 0; second < 5; second++) {
 		burn(30000000);
-		nps_job_processes__look(capture, 100);
+		nps_job_processes__poll(capture, 100);
 	}
 	assert_true(parent->busy);
 	for (int second = 0; second < 5; second++) {
 		before = capture->job_cpu_ns;
 		burn(30000000);
-		nps_job_processes__look(capture, 100);
+		nps_job_processes__poll(capture, 100);
 		assert_in_range(capture->job_cpu_ns, before + 10000000, UINT64_MAX);
 	}
 	assert_int_equal(count_alive(), MANY + 1);
@@ -454,21 +454,21 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(births_are_taken_in),
-		TEST(refused_births_are_taken_in_later),
+		TEST(births_are_added),
+		TEST(refused_births_are_added_later),
 		TEST(a_parent_that_rests_can_pay_again),
 		TEST(refused_births_of_the_dead_are_left_out),
 		TEST(who_waits_until_the_end_is_left_out),
 		TEST(beyond_what_is_listed_nobody_waits),
 		TEST(a_late_child_is_its_own_parents),
 		TEST(a_refused_child_that_executes_is_one),
-		TEST(a_child_that_nobody_told_waits_too),
+		TEST(an_unreported_child_waits_too),
 		TEST(retries_have_an_end),
 		TEST(one_birth_is_remembered_once),
-		TEST(no_family_takes_all_places),
-		TEST(many_are_looked_at_in_turns),
+		TEST(no_family_fills_the_table),
+		TEST(many_are_scanned_in_turns),
 		TEST(no_second_is_for_more_than_its_turn),
-		TEST(who_runs_is_looked_at_every_second),
+		TEST(who_runs_is_polled_every_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,7 +327,7 @@ static void bounds_of_one_stream(void **state)
 	assert_int_equal(b[0].end_high, 287); /* as far as its end is known */
 }
 
-static void a_known_moment_bounds_both_sides(void **state)
+static void a_known_moment_bounds_both_ends(void **state)
 {
 	const struct nps_sub subs[] = { { .begin = 100, .end = 101 },
 					{ .begin = 200, .end = 201 },
@@ -356,12 +356,12 @@ static void a_known_moment_bounds_both_sides(void **state)
  * Stream 1: event 0, kernel 1, event 2, submitted 1000 apart, awaited by 50000. Stream 2: kernel 3, wait 4
  * for event 2, kernel 5, which nobody awaits.
  */
-static void streams_of_two(struct nps_recording *rec, struct nps_key *keys)
+static void streams_of_two(struct nps_session *rec, struct nps_key *keys)
 {
 	static const struct nps_sync sync = { .cover = 10000, .done = 50000, .stream = 1 };
 
-	nps_recording__init(rec, AT_FDCWD, AT_FDCWD);
-	assert_non_null(nps_recording__proc(rec, 50));
+	nps_session__init(rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_session__proc(rec, 50));
 	for (uint32_t i = 0; i < SUBS; i++) {
 		struct nps_sub *sub = nps_vec__push(&rec->subs);
 
@@ -373,8 +373,7 @@ static void streams_of_two(struct nps_recording *rec, struct nps_key *keys)
 	*(struct nps_sync *)nps_vec__push(&rec->syncs) = sync;
 }
 
-static void timing(struct nps_recording *rec, enum nps_timing_kind kind, uint32_t from, uint32_t to,
-		   double ns)
+static void timing(struct nps_session *rec, enum nps_timing_kind kind, uint32_t from, uint32_t to, double ns)
 {
 	struct nps_timing *t = nps_vec__push(&rec->timings);
 
@@ -398,7 +397,7 @@ static void events_tighten_streams(void **state)
 	struct nps_bounds b[SUBS] = { { 0 } };
 	struct nps_key keys[SUBS];
 	const struct nps_streams streams = { keys, SUBS };
-	struct nps_recording rec;
+	struct nps_session rec;
 
 	(void)state;
 	streams_of_two(&rec, keys);
@@ -428,7 +427,7 @@ static void events_tighten_streams(void **state)
 	assert_true(b[0].start_high == UINT64_MAX);
 	assert_int_equal(b[1].start_low, 2000);
 	assert_int_equal(b[1].end_high, 50000);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 }
 
 static void results_are_replaced_whole(void **state)
@@ -631,7 +630,7 @@ int main(void)
 		TEST(a_bad_clock_still_finds_submissions), TEST(host_only_bounds_hold),
 		TEST(submissions_without_an_end),	   TEST(task_ids_wrap),
 		TEST(two_devices_of_one_process),	   TEST(threads_of_the_helper),
-		cmocka_unit_test(bounds_of_one_stream),	   cmocka_unit_test(a_known_moment_bounds_both_sides),
+		cmocka_unit_test(bounds_of_one_stream),	   cmocka_unit_test(a_known_moment_bounds_both_ends),
 		cmocka_unit_test(events_tighten_streams),  TEST(results_are_replaced_whole),
 	};
 

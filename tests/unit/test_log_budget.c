@@ -20,7 +20,7 @@
 
 #define SECOND 1000000000ULL
 
-static void bucket_gives_what_accrues(void **state)
+static void bucket_releases_what_accrues(void **state)
 {
 	struct nps_rate_limit r;
 
@@ -65,7 +65,7 @@ static void bucket_fills_in_small_steps(void **state)
 	assert_int_equal(r.left, 1);
 }
 
-static void init(struct nps_log_budget *b, struct nps_session *s, uint64_t max)
+static void init(struct nps_log_budget *b, struct nps_session_writer *s, uint64_t max)
 {
 	memset(s, 0, sizeof(*s));
 	nps_log_budget__init(b, s, max, NPS_LOG_RATE);
@@ -81,12 +81,12 @@ static void account_of(struct nps_log_account *a, struct nps_log_budget *b, uid_
 }
 
 /* What is written counts for all. Returns how much an account can have. */
-static uint64_t fill(struct nps_log_account *a, struct nps_session *s, uint64_t most)
+static uint64_t fill(struct nps_log_account *a, struct nps_session_writer *s, uint64_t most)
 {
 	uint64_t n = 0;
 
 	for (; n < most && !nps_log_account__add_bytes(a, 1000); n += 1000)
-		nps_session__add_bytes(s, 1000);
+		nps_session_writer__add_bytes(s, 1000);
 	return n;
 }
 
@@ -102,7 +102,7 @@ static void one_owner_has_it_all(void **state)
 {
 	struct nps_log_account first, second;
 	struct nps_log_budget b;
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
 	init(&b, &s, 12000000);
@@ -122,7 +122,7 @@ static void logs_leave_room_for_others(void **state)
 {
 	struct nps_log_account honest, flood[4];
 	struct nps_log_budget b;
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
 	init(&b, &s, 12000000);
@@ -142,29 +142,30 @@ static void logs_leave_room_for_others(void **state)
 	assert_null(honest.end);
 	fill(&honest, &s, UINT64_MAX);
 	assert_ended(&honest);
-	assert_in_range(nps_session__bytes(&s), 8490000, 12000000); /* the rest is for calls and the like */
+	assert_in_range(nps_session_writer__bytes(&s), 8490000,
+			12000000); /* the rest is for calls and the like */
 	nps_log_budget__free(&b);
 }
 
-static void owners_are_told_apart(void **state)
+static void owners_are_distinguished(void **state)
 {
-	struct nps_log_account own, device, other_device, gone;
+	struct nps_log_account own, device, other_device, freed;
 	struct nps_log_budget b;
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
 	init(&b, &s, 1 << 30);
 	assert_int_equal(nps_log_account__init(&own, &b, getpid()), 0);
 	assert_int_equal(nps_log_account__init(&device, &b, 0), 0);
 	assert_int_equal(nps_log_account__init(&other_device, &b, 0), 0);
-	assert_int_equal(nps_log_account__init(&gone, &b, 0x7fffffff), 0);
+	assert_int_equal(nps_log_account__init(&freed, &b, 0x7fffffff), 0);
 	assert_true(own.owner != device.owner && device.owner != other_device.owner &&
-		    gone.owner != own.owner);
+		    freed.owner != own.owner);
 	/* Ended accounts use nothing of those that live. */
 	assert_int_equal(b.n_owners, 3);
 	assert_int_equal(b.n_users, 1);
-	assert_int_equal(nps_log_account__add_bytes(&gone, 1), 0);
-	assert_true(nps_log_account__may_read(&gone) || gone.slowed);
+	assert_int_equal(nps_log_account__add_bytes(&freed, 1), 0);
+	assert_true(nps_log_account__may_read(&freed) || freed.slowed);
 	nps_log_budget__free(&b);
 }
 
@@ -172,7 +173,7 @@ static void time_of_others_is_not_used_up(void **state)
 {
 	struct nps_log_account busy, other, own;
 	struct nps_log_budget b;
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
 	init(&b, &s, 1 << 30);
@@ -199,7 +200,7 @@ static void directories_are_counted(void **state)
 {
 	struct nps_log_account a, same, other;
 	struct nps_log_budget b;
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
 	init(&b, &s, 1 << 30);
@@ -254,12 +255,12 @@ static void deadline_charges_own_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bucket_gives_what_accrues),
+		cmocka_unit_test(bucket_releases_what_accrues),
 		cmocka_unit_test(bucket_holds_no_more_than_its_burst),
 		cmocka_unit_test(bucket_fills_in_small_steps),
 		cmocka_unit_test(one_owner_has_it_all),
 		cmocka_unit_test(logs_leave_room_for_others),
-		cmocka_unit_test(owners_are_told_apart),
+		cmocka_unit_test(owners_are_distinguished),
 		cmocka_unit_test(time_of_others_is_not_used_up),
 		cmocka_unit_test(directories_are_counted),
 		cmocka_unit_test(deadline_charges_own_work),

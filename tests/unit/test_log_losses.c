@@ -17,7 +17,7 @@
 #define ROUND 65536 /* records */
 #define NS(i) (1000 + (uint64_t)(i)*1000)
 
-static struct nps_recording rec;
+static struct nps_session rec;
 static struct nps_key keys[2 * TASKS];
 static const struct nps_streams streams = { keys, 2 * TASKS };
 static struct nps_vec rows, counts, match;
@@ -26,10 +26,10 @@ static struct nps_device_log *device;
 static int setup(void **state)
 {
 	(void)state;
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-	assert_non_null(nps_recording__proc(&rec, 50));
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_session__proc(&rec, 50));
 	rec.end = UINT64_MAX;
-	device = nps_recording__log(&rec, 0, 0);
+	device = nps_session__log(&rec, 0, 0);
 	assert_non_null(device);
 	device->record_bytes = 64;
 	nps_vec__init(&rows, AT_FDCWD, sizeof(struct nps_log_task));
@@ -55,7 +55,7 @@ static int teardown(void **state)
 	nps_vec__free(&rows);
 	nps_vec__free(&counts);
 	nps_vec__free(&match);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static void ran_but(uint32_t stream, uint32_t from, uint32_t to)
 			ran(stream, i);
 }
 
-static void look(void)
+static void count_losses(void)
 {
 	assert_int_equal(nps_log_losses__count(&rec, &streams, &rows, &counts, match.data), 0);
 }
@@ -97,7 +97,7 @@ static void nothing_is_missing(void **state)
 	(void)state;
 	ran_but(0, 0, 0);
 	ran_but(1, 0, 0);
-	look();
+	count_losses();
 	assert_int_equal(device->lost, 0);
 	assert_int_equal(device->rounds, 0);
 }
@@ -108,7 +108,7 @@ static void a_silence_is_a_round(void **state)
 	(void)state;
 	ran_but(0, 10000, 26384);
 	ran_but(1, 10100, 26484);
-	look();
+	count_losses();
 	assert_int_equal(device->rounds, 1);
 	assert_int_equal(device->lost, ROUND);
 	assert_int_equal(rec.losses.device_records, ROUND);
@@ -123,7 +123,7 @@ static void a_round_and_some_records(void **state)
 	for (uint32_t i = 0; i < 10; i++)
 		NPS_AT(&rec.subs, struct nps_sub, 5000 + 2 * i).task_row = NPS_NONE;
 	device->gaps = device->task_gaps = 20 % 16;
-	look();
+	count_losses();
 	assert_int_equal(device->rounds, 1);
 	assert_int_equal(device->lost, ROUND + 20);
 }
@@ -134,17 +134,17 @@ static void tasks_that_never_ran_are_no_round(void **state)
 	(void)state;
 	ran_but(0, 10000, 36000);
 	ran_but(1, 0, 0);
-	look();
+	count_losses();
 	assert_int_equal(device->rounds, 0);
 	assert_int_equal(device->lost, 0);
 }
 
-static void a_queue_that_was_given_up_is_no_round(void **state)
+static void a_freed_queue_is_no_round(void **state)
 {
 	(void)state;
 	ran_but(0, 10000, 12048);
 	ran_but(1, 9990, 12050);
-	look();
+	count_losses();
 	assert_int_equal(device->lost, 0);
 }
 
@@ -157,7 +157,7 @@ static void what_the_collector_did_not_read_is_no_loss(void **state)
 	*at = NS(26384) + 500;
 	ran_but(0, 10000, 26384);
 	ran_but(1, 10000, 26384);
-	look();
+	count_losses();
 	assert_int_equal(device->lost, 0);
 }
 
@@ -168,7 +168,7 @@ static void sub_tasks_have_records_too(void **state)
 	ran_but(0, 10000, 13641);
 	ran_but(1, 10000, 13641);
 	device->task_records = 9 * rows.len;
-	look();
+	count_losses();
 	assert_int_equal(device->rounds, 1);
 }
 
@@ -197,7 +197,7 @@ static void kernels_without_counters(void **state)
 			counters(row, i == 6 ? 2 : 0);
 	}
 	NPS_AT(&rec.subs, struct nps_sub, 7).comm = 0;
-	look();
+	count_losses();
 	assert_int_equal(device->uncounted, 3);
 	assert_int_equal(NPS_AT(&rows, struct nps_log_task, 5).pmu, NPS_NONE);
 }
@@ -213,7 +213,7 @@ static void a_context_without_counters(void **state)
 	row->sub_pmu = row->sub_uncounted = row->has_subs = true;
 	row->core_subs = 2;
 	counters(ran(0, 3), 0);
-	look();
+	count_losses();
 	assert_int_equal(device->uncounted, 1);
 	assert_int_equal(NPS_AT(&rows, struct nps_log_task, 1).pmu, NPS_NONE);
 }
@@ -230,7 +230,7 @@ static void counters_after_a_break(void **state)
 	for (uint32_t i = 4; i < 8; i++)
 		ran(0, i);
 	counters(ran(0, 8), 0);
-	look();
+	count_losses();
 	assert_int_equal(device->uncounted, 0);
 }
 
@@ -244,7 +244,7 @@ static void a_kernel_from_before_the_counters(void **state)
 	counters(ran(0, 2), 0);
 	ran(0, 3);
 	counters(ran(0, 8), 0);
-	look();
+	count_losses();
 	assert_int_equal(device->uncounted, 1);
 }
 
@@ -261,7 +261,7 @@ static void graphs(void **state)
 	row->core_subs = 2;
 	ran(0, 3)->has_subs = true;
 	counters(ran(0, 4), 0);
-	look();
+	count_losses();
 	assert_int_equal(device->uncounted, 1);
 }
 
@@ -274,7 +274,7 @@ static void a_hang_is_no_round(void **state)
 	for (size_t i = 0; i < rows.len; i++)
 		if (NPS_AT(&rows, struct nps_log_task, i).start == NS(9999) + 500)
 			NPS_AT(&rows, struct nps_log_task, i).end = NS(26383);
-	look();
+	count_losses();
 	assert_int_equal(device->rounds, 0);
 }
 
@@ -287,7 +287,7 @@ int main(void)
 		TEST(a_silence_is_a_round),
 		TEST(a_round_and_some_records),
 		TEST(tasks_that_never_ran_are_no_round),
-		TEST(a_queue_that_was_given_up_is_no_round),
+		TEST(a_freed_queue_is_no_round),
 		TEST(what_the_collector_did_not_read_is_no_loss),
 		TEST(sub_tasks_have_records_too),
 		TEST(kernels_without_counters),

@@ -47,7 +47,7 @@ struct sample {
 		uint8_t bytes;
 		uint64_t value;
 	} puts[10];
-	struct nps_log_record says;
+	struct nps_log_record record;
 };
 
 #define STARS(function, sequence, type)                                                                      \
@@ -198,10 +198,11 @@ static void records_are_decoded(void **state)
 		for (size_t k = 0; k < NPS_ARRAY_SIZE(s->puts); k++)
 			put(s->puts[k].at, s->puts[k].value, s->puts[k].bytes);
 		r = decode(s->file);
-		if (r.kind != s->says.kind || r.count != s->says.count || r.stream != s->says.stream ||
-		    r.task != s->says.task || r.context != s->says.context || r.thread != s->says.thread ||
-		    r.value != s->says.value || r.source != s->says.source || r.type != s->says.type ||
-		    r.sequence != s->says.sequence || r.mangled != s->says.mangled)
+		if (r.kind != s->record.kind || r.count != s->record.count || r.stream != s->record.stream ||
+		    r.task != s->record.task || r.context != s->record.context ||
+		    r.thread != s->record.thread || r.value != s->record.value ||
+		    r.source != s->record.source || r.type != s->record.type ||
+		    r.sequence != s->record.sequence || r.mangled != s->record.mangled)
 			fail_msg("%s: %s: kind %u count %llu stream %u task %u context %u thread %u value %u "
 				 "source %u type %u sequence %u mangled %d",
 				 s->file, s->what, r.kind, (unsigned long long)r.count, r.stream, r.task,

@@ -342,14 +342,14 @@ static void names_of_a_thread_that_is_renamed(void **state)
 	for (uint64_t i = 0; i < renames; i++)
 		assert_int_equal(nps_history__add(&model.comms, 8, 10 * i + 10, i % 2), 0);
 	assert_int_equal(nps_history__finish(&model.comms), 0);
-	assert_int_equal(nps_recording__comm_at(&model, 7, 1),
+	assert_int_equal(nps_session__comm_at(&model, 7, 1),
 			 2); /* before the first: as it was called first */
-	assert_int_equal(nps_recording__comm_at(&model, 7, 29), 2);
-	assert_int_equal(nps_recording__comm_at(&model, 7, 39), 1);
-	assert_int_equal(nps_recording__comm_at(&model, 7, 99), 2);
+	assert_int_equal(nps_session__comm_at(&model, 7, 29), 2);
+	assert_int_equal(nps_session__comm_at(&model, 7, 39), 1);
+	assert_int_equal(nps_session__comm_at(&model, 7, 99), 2);
 	for (uint64_t i = 0; i < renames; i++)
-		assert_int_equal(nps_recording__comm_at(&model, 8, 10 * i + 15), i % 2);
-	assert_int_equal(nps_recording__comm_at(&model, 9, 15), NPS_NONE);
+		assert_int_equal(nps_session__comm_at(&model, 8, 10 * i + 15), i % 2);
+	assert_int_equal(nps_session__comm_at(&model, 9, 15), NPS_NONE);
 }
 
 static void all_reduce(uint64_t at)
@@ -381,7 +381,7 @@ static const struct nps_timing *timing_at(size_t i)
 }
 
 /* Of two records of an event the one that it stood for counts, and none while it is recorded. */
-static void events_tell_times(void **state)
+static void events_have_times(void **state)
 {
 	(void)state;
 	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 10, 20, 0xe7, 0x77, 0);
@@ -436,7 +436,7 @@ static void communicators_end(void **state)
 	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).run.count, 8);
 }
 
-static void counts_that_were_not_told(void **state)
+static void counts_that_were_not_reported(void **state)
 {
 	(void)state;
 	event(NPS_EV_API, NPS_PROBE_HCCL_BARRIER, 1, 10, 19, 0, 0, 0xc0);
@@ -469,9 +469,9 @@ int main(void)
 		TEST(streams_of_a_collective_are_not_the_callers),
 		TEST(default_streams_belong_to_a_context),
 		TEST(events_stand_for_their_last_record),
-		TEST(events_tell_times),
+		TEST(events_have_times),
 		TEST(communicators_end),
-		TEST(counts_that_were_not_told),
+		TEST(counts_that_were_not_reported),
 		TEST(names_of_a_thread_that_is_renamed),
 	};
 

@@ -20,7 +20,7 @@
 #include "cli/options.h"
 
 struct opts {
-	bool flag, on, on_given, left, right;
+	bool flag, on, on_requested, left, right;
 	unsigned int number, set;
 	uint64_t time, short_time, size;
 	double percent;
@@ -42,7 +42,7 @@ static const struct nps_option_word parts[] = { { "a", 1, .help = NULL },
 						{ "c", 4, .help = NULL },
 						{ "none", 0, .help = NULL },
 						{ NULL } };
-static const struct nps_option_word sides[] = {
+static const struct nps_option_word ends[] = {
 	{ "left", 1, .help = NULL, .offset = offsetof(struct opts, left) },
 	{ "right", 1, .help = NULL, .offset = offsetof(struct opts, right) },
 	{ "none", 0, .help = NULL },
@@ -72,8 +72,8 @@ static const struct nps_option options[] = {
 	{ NPS_OPTION_WORD, 0, "letter", .help = "A letter", AT(char, letter), .words = letters,
 	  .value = "read", .bare = "write" },
 	{ NPS_OPTION_SET, 0, "set", "LIST", "Parts", AT(unsigned int, set), .words = parts, .value = "a,c",
-	  .given = offsetof(struct opts, on_given) },
-	{ NPS_OPTION_FLAGS, 0, "sides", "LIST", "Sides", .words = sides },
+	  .requested = offsetof(struct opts, on_requested) },
+	{ NPS_OPTION_FLAGS, 0, "sides", "LIST", "Sides", .words = ends },
 	{ NPS_OPTION_GROUP, .name = "Others" },
 	{ NPS_OPTION_FLAG, 'f', "flag", .help = "A flag", AT(bool, flag) },
 	{ NPS_OPTION_CLEAR, 0, "no-on", .help = "Its opposite", AT(bool, on) },
@@ -162,7 +162,7 @@ static void defaults(void **state)
 	assert_int_equal(o.word, 2);
 	assert_int_equal(o.letter, 'r');
 	assert_int_equal(o.set, 5);
-	assert_true(!o.flag && o.on && !o.on_given && !o.left && !o.right);
+	assert_true(!o.flag && o.on && !o.on_requested && !o.left && !o.right);
 	assert_string_equal(o.text, ".");
 }
 
@@ -197,7 +197,7 @@ static void values(void **state)
 	assert_int_equal(o.word, -1);
 	assert_int_equal(o.letter, 'w');
 	assert_int_equal(o.set, 0);
-	assert_true(o.on_given && o.right && !o.left && o.flag && !o.on);
+	assert_true(o.on_requested && o.right && !o.left && o.flag && !o.on);
 	assert_string_equal(o.text, "dir");
 	assert_int_equal(o.custom, 3);
 	assert_int_equal(good("--letter=read").letter, 'r');

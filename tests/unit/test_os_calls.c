@@ -15,7 +15,7 @@
 
 #define ME 100
 #define OTHER 101
-#define STRANGER 999
+#define FOREIGN 999
 #define PRIVATE 1 /* flags of an operation, shifted by 7 */
 #define REALTIME 2
 
@@ -60,7 +60,7 @@ static void nothing_is_made_up(void **state)
 {
 	struct nps_event mutex = {
 		.operation = FUTEX_WAIT,
-		.lock = { .op_flags = PRIVATE, .value = 2, .word = 2, .owner = STRANGER, .users = 1 },
+		.lock = { .op_flags = PRIVATE, .value = 2, .word = 2, .owner = FOREIGN, .users = 1 },
 	};
 
 	(void)state;
@@ -73,20 +73,20 @@ static void nothing_is_made_up(void **state)
 	mutex.lock.users = 1;
 	mutex.flags = NPS_F_SLOT_FAULT(2);
 	expect(mutex, NPS_LOCK_UNKNOWN, 0);
-	expect((struct nps_event){ .operation = FUTEX_LOCK_PI, .lock.word = STRANGER }, NPS_LOCK_MUTEX_PI, 0);
+	expect((struct nps_event){ .operation = FUTEX_LOCK_PI, .lock.word = FOREIGN }, NPS_LOCK_MUTEX_PI, 0);
 	/* A word that happens to be a thread's number, but private: no join is. */
 	expect((struct nps_event){ .operation = FUTEX_WAIT,
 				   .lock = { .op_flags = PRIVATE, .value = OTHER, .word = OTHER } },
 	       NPS_LOCK_UNKNOWN, 0);
 }
 
-static struct nps_recording rec;
+static struct nps_session rec;
 static struct nps_model model;
 
 static int setup(void **state)
 {
 	(void)state;
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
 	rec.begin = 1000;
 	rec.begin_real = 5000;
 	return nps_model__init(&model, AT_FDCWD, &rec.strings);
@@ -96,7 +96,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static void keep(struct nps_proc *proc, struct nps_event ev)
 
 static void sums_of_all_seconds_are_one(void **state)
 {
-	struct nps_proc *proc = nps_recording__proc(&rec, 7);
+	struct nps_proc *proc = nps_session__proc(&rec, 7);
 
 	(void)state;
 	for (uint64_t second = 0; second < 3; second++)
@@ -142,7 +142,7 @@ static void sums_of_all_seconds_are_one(void **state)
 
 static void a_wait_finds_its_call(void **state)
 {
-	struct nps_proc *proc = nps_recording__proc(&rec, 7);
+	struct nps_proc *proc = nps_session__proc(&rec, 7);
 	const char *const arch = "{\"host\":{\"arch\":\"x86_64\"}}";
 
 	(void)state;
@@ -179,7 +179,7 @@ static void a_wait_finds_its_call(void **state)
 
 static void faults_and_requests_belong_to_threads(void **state)
 {
-	struct nps_proc *proc = nps_recording__proc(&rec, 7);
+	struct nps_proc *proc = nps_session__proc(&rec, 7);
 
 	(void)state;
 	keep(proc,
@@ -212,7 +212,7 @@ static void faults_and_requests_belong_to_threads(void **state)
 /* A call that the capture's end cut has no result, whatever its bytes are. */
 static void what_did_not_return(void **state)
 {
-	struct nps_proc *proc = nps_recording__proc(&rec, 7);
+	struct nps_proc *proc = nps_session__proc(&rec, 7);
 	const char *const arch = "{\"host\":{\"arch\":\"x86_64\"}}";
 
 	(void)state;

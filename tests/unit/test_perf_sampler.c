@@ -201,7 +201,7 @@ static void map_record(struct record *r, uint32_t prot, const char *path, size_t
 	ids(r);
 }
 
-static void side_records(void **state)
+static void records_of_other_kinds(void **state)
 {
 	struct record r;
 	struct got g;
@@ -268,7 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples),
 		cmocka_unit_test(a_stack_without_bounds),
-		cmocka_unit_test(side_records),
+		cmocka_unit_test(records_of_other_kinds),
 		cmocka_unit_test(kernel_names),
 	};
 

@@ -331,7 +331,7 @@ static void slices_nest(void **state)
 	assert_false(next_event(&rest, &e));
 }
 
-static void overlapping_slices_take_lanes(void **state)
+static void overlapping_slices_get_lanes(void **state)
 {
 	uint64_t track = nps_pftrace__track(w, 0, "a", 7);
 	struct bytes rest, packet, d;
@@ -427,7 +427,7 @@ static void arguments_are_exact(void **state)
 	assert_null(e.arg.at);
 }
 
-static void texts_are_told_once(void **state)
+static void texts_are_written_once(void **state)
 {
 	uint64_t track = nps_pftrace__track(w, 0, "a", 0);
 	struct bytes rest, packet, d;
@@ -549,10 +549,10 @@ int main(void)
 		TEST(a_counter_needs_no_unit),
 		TEST(clocks_come_before_events),
 		TEST(slices_nest),
-		TEST(overlapping_slices_take_lanes),
+		TEST(overlapping_slices_get_lanes),
 		TEST(a_crowded_track_loses_nothing),
 		TEST(arguments_are_exact),
-		TEST(texts_are_told_once),
+		TEST(texts_are_written_once),
 		TEST(texts_do_not_pile_up),
 		TEST(texts_may_be_anything),
 		TEST(the_first_error_sticks),

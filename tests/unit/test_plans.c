@@ -42,7 +42,7 @@ static void operands(uint32_t tid, uint64_t at, const char *name, uint64_t a, ui
 	ev->tensor.member[2] = b;
 }
 
-static void executor_told(uint32_t tid, uint64_t at, uint64_t executor)
+static void executor_reported(uint32_t tid, uint64_t at, uint64_t executor)
 {
 	tensor_event(tid, at, (struct nps_tensor_head){ .what = NPS_TENSOR_EXECUTOR }, executor);
 }
@@ -193,7 +193,7 @@ static void hits_in_the_operators_cache(void **state)
 	tensor(1, 10, 0xa0, 3);
 	tensor(1, 11, 0xb0, 4);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, NULL, 0);
-	executor_told(1, 25, 0xe1);
+	executor_reported(1, 25, 0xe1);
 	phase_1(1, 30, "aclnnMul", 0xb0, 0xb0, NULL, 0);
 	run(1, 100, "aclnnMul", 0xe2);
 	run(2, 200, "aclnnMul", 0xe1);
@@ -217,7 +217,7 @@ static void runs_that_the_end_cuts(void **state)
 	model.end = 300;
 	for (uint32_t tid = 1; tid <= 3; tid++) {
 		phase_1(tid, 20, "aclnnMul", 0xa0, 0xa0, tid == 3 ? "Mul" : NULL, 0xe0 + tid);
-		executor_told(tid, 25, 0xe0 + tid);
+		executor_reported(tid, 25, 0xe0 + tid);
 		run(tid, 100, "aclnnMul", 0xe0 + tid);
 	}
 	go_on(2, 301);
@@ -227,7 +227,7 @@ static void runs_that_the_end_cuts(void **state)
 	assert_string_equal(shapes_of(3), "3,7;3,7"); /* known to be of one kernel */
 }
 
-static void what_does_not_fit_is_not_told(void **state)
+static void what_does_not_fit_is_not_reported(void **state)
 {
 	(void)state;
 	tensor(1, 10, 0xa0, 3);
@@ -285,7 +285,7 @@ static void call(uint64_t at, uint64_t rows)
 {
 	tensor(1, at, 0xc0, rows);
 	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, NULL, 0);
-	executor_told(1, at + 5, 0xec);
+	executor_reported(1, at + 5, 0xec);
 	mark(NPS_PROBE_NN_PHASE2, 1, at + 10, text("aclnnMul"), 0xec);
 }
 
@@ -402,7 +402,7 @@ static void control(uint64_t at, uint64_t rows)
 {
 	tensor(1, at, 0xc0, rows);
 	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, "Mul", 0xec);
-	executor_told(1, at + 5, 0xec);
+	executor_reported(1, at + 5, 0xec);
 	run(1, at + 10, "aclnnMul", 0xec);
 }
 
@@ -414,7 +414,7 @@ static void arguments_that_were_not_read(void **state)
 	tensor(1, 20, 0xa0, 3);
 	phase_1(1, 30, "aclnnMul", 0xa0, 0, NULL, 0);
 	NPS_AT(&model.events, struct nps_event, model.events.len - 2).flags = NPS_F_SLOT_FAULT(0);
-	executor_told(1, 35, 0xe1);
+	executor_reported(1, 35, 0xe1);
 	run(1, 100, "aclnnMul", 0xe1);
 	control(200, 4);
 	build();
@@ -433,7 +433,7 @@ static void arguments_that_were_not_read_behind_others(void **state)
 	operands(1, 30, "aclnnMul", 0xb0, 0xb0);
 	operands(1, 40, "aclnnMul", 0xa0, 0);
 	NPS_AT(&model.events, struct nps_event, model.events.len - 1).flags = NPS_F_SLOT_FAULT(0);
-	executor_told(1, 45, 0xe1);
+	executor_reported(1, 45, 0xe1);
 	run(1, 100, "aclnnMul", 0xe1);
 	control(200, 4);
 	build();
@@ -452,7 +452,7 @@ static void arguments_of_an_earlier_call(void **state)
 		mark(NPS_PROBE_NN_PHASE1, 1, at + 30, text("aclnnMul"), 0x99);
 		mark(NPS_PROBE_NN_L0, 1, at + 31, text("Mul"), 0xe1);
 		if (!at) /* the gap shows before the run, after it, never */
-			executor_told(1, at + 35, 0xe1);
+			executor_reported(1, at + 35, 0xe1);
 		run(at == 200 ? 2 : 1, at + 40, "aclnnMul", 0xe1);
 		if (at < 400)
 			control(at + 100, at + 1);
@@ -472,7 +472,7 @@ static void a_plan_of_an_earlier_call(void **state)
 	(void)state;
 	tensor(1, 10, 0xa0, 3);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
-	executor_told(1, 25, 0xe1);
+	executor_reported(1, 25, 0xe1);
 	lose(1, 3);
 	run(1, 40, "aclnnMul", 0xe1);
 	control(100, 4);
@@ -487,11 +487,11 @@ static void a_plan_of_an_earlier_call_of_two_threads(void **state)
 	(void)state;
 	tensor(1, 10, 0xa0, 3);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
-	executor_told(1, 25, 0xe1);
+	executor_reported(1, 25, 0xe1);
 	lose(1, 3);
 	tensor(1, 30, 0xb0, 5);
 	phase_1(1, 40, "aclnnMul", 0xb0, 0xb0, "Mul", 0xe2);
-	executor_told(1, 45, 0xe2);
+	executor_reported(1, 45, 0xe2);
 	run(2, 100, "aclnnMul", 0xe1);
 	run(2, 200, "aclnnMul", 0xe2);
 	build();
@@ -506,7 +506,7 @@ static void a_tensor_of_another_thread(void **state)
 	tensor(2, 10, 0xa0, 3);
 	lose(2, 1);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
-	executor_told(1, 25, 0xe1);
+	executor_reported(1, 25, 0xe1);
 	run(1, 40, "aclnnMul", 0xe1);
 	tensor(2, 80, 0xb0, 3);
 	control(100, 4);
@@ -565,7 +565,7 @@ static const char *after_new_numbers(uint64_t lost)
 	model.losses.ring[NPS_EV_TENSOR] = lost;
 	tensor(1, 15, 0xb0, 3);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
-	executor_told(1, 25, 0xe1);
+	executor_reported(1, 25, 0xe1);
 	run(1, 40, "aclnnMul", 0xe1);
 	tensor(1, 50, 0xb0, 3);
 	build();
@@ -590,7 +590,7 @@ static void a_run_without_a_name(void **state)
 	(void)state;
 	tensor(1, 10, 0xa0, 3);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
-	executor_told(1, 25, 0xe1);
+	executor_reported(1, 25, 0xe1);
 	model.losses.ring[NPS_EV_MARK] = 3;
 	mark(NPS_PROBE_NN_RUN, 1, 40, 0xe1, 0);
 	launch(1, 45, 0xf1, 0);
@@ -748,7 +748,7 @@ int main(void)
 		TEST(runs_that_the_end_cuts),
 		TEST(arguments_that_were_not_read),
 		TEST(arguments_that_were_not_read_behind_others),
-		TEST(what_does_not_fit_is_not_told),
+		TEST(what_does_not_fit_is_not_reported),
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
 		TEST(a_run_without_launches),

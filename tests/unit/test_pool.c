@@ -36,7 +36,7 @@ static int job(void *ctx, size_t i, FILE *out)
 static int done(void *ctx, size_t i, int err, FILE *in)
 {
 	struct seen *seen = ctx;
-	size_t told = 0;
+	size_t reported = 0;
 
 	seen->bad += i != seen->next++ || !in;
 	if (i == 7)
@@ -44,7 +44,7 @@ static int done(void *ctx, size_t i, int err, FILE *in)
 	else if (i == 9)
 		seen->bad += err != -EIO;
 	else
-		seen->bad += err || fread(&told, sizeof(told), 1, in) != 1 || told != i;
+		seen->bad += err || fread(&reported, sizeof(reported), 1, in) != 1 || reported != i;
 	return err;
 }
 
@@ -80,7 +80,7 @@ static int talk(void *ctx, size_t i, FILE *out)
 	return 0;
 }
 
-static int told(void *ctx, size_t i, int err, FILE *in)
+static int reported(void *ctx, size_t i, int err, FILE *in)
 {
 	(void)ctx, (void)in;
 	return i == 4 ? 0 : err;
@@ -95,7 +95,7 @@ static void lines_come_in_order_of_jobs(void **state)
 	(void)state;
 	assert_true(dir >= 0 && saved >= 0 && caught);
 	dup2(fileno(caught), STDERR_FILENO);
-	err = nps_pool__run(TALKERS, TALKERS, talk, told, NULL, dir);
+	err = nps_pool__run(TALKERS, TALKERS, talk, reported, NULL, dir);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(dir);

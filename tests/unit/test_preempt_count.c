@@ -49,13 +49,13 @@ static struct btf *kernel(int with_queues, int with_count, int with_hot)
 	return btf;
 }
 
-static void expect(struct btf *btf, int64_t place)
+static void expect(struct btf *btf, int64_t offset)
 {
-	assert_int_equal(nps_preempt_count__place(btf), place);
+	assert_int_equal(nps_preempt_count__offset(btf), offset);
 	btf__free(btf);
 }
 
-static void places(void **state)
+static void offsets(void **state)
 {
 	(void)state;
 	expect(kernel(1, 1, 0), COUNT - QUEUES);
@@ -63,7 +63,7 @@ static void places(void **state)
 	expect(kernel(1, 1, 1), COUNT - QUEUES);
 }
 
-static void not_told(void **state)
+static void not_in_btf(void **state)
 {
 	(void)state;
 	expect(kernel(0, 1, 1), 0);
@@ -74,7 +74,7 @@ static void not_told(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(places), cmocka_unit_test(not_told) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(offsets), cmocka_unit_test(not_in_btf) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static uint64_t left(enum nps_privilege what, const struct nps_capability *cap)
 	return answer[0];
 }
 
-static bool has_what_it_takes(void)
+static bool has_privileges(void)
 {
 	uint64_t all = ADMIN | BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE) |
 		       BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG) | BIT(CAP_SETPCAP);
@@ -78,7 +78,7 @@ static void who_attaches_late(void **state)
 			BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG);
 
 	(void)state;
-	if (!has_what_it_takes())
+	if (!has_privileges())
 		skip();
 	assert_true(left(NPS_PRIVILEGE_CAPTURE, &perf_by_admin) == (most | ADMIN));
 	assert_true(left(NPS_PRIVILEGE_CAPTURE, &perf) == most);
@@ -90,7 +90,7 @@ static void who_attaches_late(void **state)
 static void who_attaches_nothing(void **state)
 {
 	(void)state;
-	if (!has_what_it_takes())
+	if (!has_privileges())
 		skip();
 	assert_true(left(NPS_PRIVILEGE_RECORDS, NULL) == (BIT(CAP_BPF) | BIT(CAP_CHECKPOINT_RESTORE) |
 							  BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH)));
@@ -110,7 +110,7 @@ static void without_one_for_a_while(void **state)
 	uint64_t before = effective();
 
 	(void)state;
-	if (!has_what_it_takes())
+	if (!has_privileges())
 		skip();
 	assert_int_equal(nps_privilege__try_without(CAP_SYS_ADMIN, note), -42);
 	assert_true(meanwhile == (before & ~ADMIN));

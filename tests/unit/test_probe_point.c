@@ -125,14 +125,14 @@ static void jumps_are_emulated(void **state)
 	assert_int_equal(X86(0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x00, 0x01, 0x00, 0x00), 0);
 }
 
-static void loop_head_is_no_place(void **state)
+static void loop_head_is_no_probe_point(void **state)
 {
 	(void)state;
 	/* xor eax, eax; 2: push rbx; pop rbx; inc eax; cmp eax, 9; jne 2; ret */
 	assert_int_equal(X86(0x31, 0xc0, 0x53, 0x5b, 0xff, 0xc0, 0x83, 0xf8, 0x09, 0x75, 0xf7, 0xc3), 0);
 }
 
-static void loop_into_the_skipped_is_no_place(void **state)
+static void loop_into_the_skipped_is_no_probe_point(void **state)
 {
 	(void)state;
 	/* xor eax, eax; 2: cmp byte [rdi+rax], 0; je +4; inc eax; jmp 2; ret */
@@ -469,8 +469,8 @@ int main(void)
 		cmocka_unit_test(moved_stack_stops),
 		cmocka_unit_test(written_memory_stops),
 		cmocka_unit_test(jumps_are_emulated),
-		cmocka_unit_test(loop_head_is_no_place),
-		cmocka_unit_test(loop_into_the_skipped_is_no_place),
+		cmocka_unit_test(loop_head_is_no_probe_point),
+		cmocka_unit_test(loop_into_the_skipped_is_no_probe_point),
 		cmocka_unit_test(junk_and_short_code),
 		cmocka_unit_test(only_arguments_that_are_read_matter),
 		cmocka_unit_test(an_entry_may_lie_behind_the_frame),

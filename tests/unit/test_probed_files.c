@@ -36,18 +36,18 @@ __asm__(".text\n" FUNCTION("nps_test_alias", "nps_test_end - nps_test_alias") FU
 static struct nps_elf *elf;
 
 /* As ROW wants it, NULL: with every argument. */
-static struct nps_probe_place place_of(const char *name, const struct nps_probe_row *row)
+static struct nps_probe_address address_of(const char *name, const struct nps_probe_row *row)
 {
 	struct nps_elf_function fn;
 
 	assert_int_equal(nps_elf__find(elf, name, true, &fn), 0);
-	return nps_probe_place__find(elf, &fn, row, false);
+	return nps_probe_address__find(elf, &fn, row, false);
 }
 
 static void aliases_are_one_function(void **state)
 {
 	const struct nps_probe_row *row = nps_probe_rows__get(NPS_PROBE_STEP_MARKER);
-	struct nps_probe_place behind, start, next;
+	struct nps_probe_address behind, start, next;
 	struct nps_probed_file *files = NULL, *f;
 	struct stat st;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -55,9 +55,9 @@ static void aliases_are_one_function(void **state)
 	(void)state;
 	assert_true(fd >= 0 && !fstat(fd, &st));
 	assert_int_equal(nps_elf__open(fd, NULL, &elf), 0);
-	behind = place_of("nps_test_alias", row);
-	start = place_of("nps_test_name", NULL);
-	next = place_of("nps_test_next", row);
+	behind = address_of("nps_test_alias", row);
+	start = address_of("nps_test_name", NULL);
+	next = address_of("nps_test_next", row);
 	assert_true(behind.offset > start.offset); /* or the test tests nothing */
 	f = nps_probed_files__add(&files, fd, &st, "", "exe");
 	assert_non_null(f);
@@ -72,11 +72,11 @@ static void aliases_are_one_function(void **state)
 }
 
 /* A function can begin within another one: what enters there is probed once. */
-static void one_place_has_one_probe(void **state)
+static void one_address_has_one_probe(void **state)
 {
-	const struct nps_probe_place outer = { .start = 100, .offset = 104 },
-				     inner = { .start = 104, .offset = 104 },
-				     other = { .start = 104, .offset = 108 };
+	const struct nps_probe_address outer = { .start = 100, .offset = 104 },
+				       inner = { .start = 104, .offset = 104 },
+				       other = { .start = 104, .offset = 108 };
 	struct nps_probed_file f = { 0 };
 
 	(void)state;
@@ -88,7 +88,7 @@ static void one_place_has_one_probe(void **state)
 	free(f.probes);
 }
 
-static void files_are_told_apart_by_number(void **state)
+static void files_are_distinguished_by_number(void **state)
 {
 	struct nps_probed_file *files = NULL;
 	struct stat st, other;
@@ -110,8 +110,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aliases_are_one_function),
-		cmocka_unit_test(one_place_has_one_probe),
-		cmocka_unit_test(files_are_told_apart_by_number),
+		cmocka_unit_test(one_address_has_one_probe),
+		cmocka_unit_test(files_are_distinguished_by_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ static void dead_ones_are_unread(void **state)
 /*
  * Launchers give a child its user after they made it; the BPF programs may report it before it was ever read.
  */
-static void user_is_that_of_the_last_look(void **state)
+static void user_is_that_of_the_last_read(void **state)
 {
 	pid_t pid = start_child();
 	struct nps_process *p = nps_process__new(pid), *q = nps_process__new(pid);
@@ -148,7 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_start_is_one_process),
 		cmocka_unit_test(dead_ones_are_unread),
-		cmocka_unit_test(user_is_that_of_the_last_look),
+		cmocka_unit_test(user_is_that_of_the_last_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,11 +19,11 @@
 static void expect(const char *request, const char *level, unsigned int number, int activities)
 {
 	const cJSON *config, *common, *experimental;
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-	assert_non_null(nps_recording__proc(&rec, 50));
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_session__proc(&rec, 50));
 	rec.json = cJSON_Parse(request);
 	assert_non_null(rec.json);
 	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
@@ -38,10 +38,10 @@ static void expect(const char *request, const char *level, unsigned int number, 
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(common, "activities")),
 			 activities);
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 }
 
-static void what_was_asked_for(void **state)
+static void what_was_requested(void **state)
 {
 	(void)state;
 	expect("{\"request\":{\"level\":2,\"activities\":\"cpu,npu,osrt\"}}", "Level2", 2, 2);
@@ -65,13 +65,13 @@ static void what_was_used(void **state)
 		"\"cpu\",\"osrt\"]},"
 		"\"devices\":[{\"id\":0,\"aic_metrics\":\"Memory\"},{\"id\":3,\"aic_metrics\":\"L2Cache\"}]}";
 	const cJSON *config, *common, *more;
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 	size_t row = 0;
 
 	(void)state;
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-	assert_non_null(nps_recording__proc(&rec, 50));
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_session__proc(&rec, 50));
 	rec.procs[0].devices = 1 << 3;
 	rec.json = cJSON_Parse(session);
 	assert_non_null(rec.json);
@@ -91,7 +91,7 @@ static void what_was_used(void **state)
 	assert_true(cJSON_IsTrue(item(common, "profile_memory")));
 	assert_true(cJSON_IsFalse(item(common, "with_stack"))); /* npuscope has none of Python's */
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 }
 
 /*
@@ -101,14 +101,14 @@ static void what_was_used(void **state)
 static void kernels_from_before_the_attach(void **state)
 {
 	static const char *const names[] = { "kernel@0x7f00", "aclnnMatmul_MatMulV2" };
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 
 	(void)state;
-	for (int asked = 0; asked < 2; asked++) {
-		nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-		assert_non_null(nps_recording__proc(&rec, 50));
-		rec.json = cJSON_Parse(asked ? "{\"request\":{\"record_shapes\":true}}" : "{}");
+	for (int requested = 0; requested < 2; requested++) {
+		nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+		assert_non_null(nps_session__proc(&rec, 50));
+		rec.json = cJSON_Parse(requested ? "{\"request\":{\"record_shapes\":true}}" : "{}");
 		for (size_t i = 0; i < 2; i++) {
 			struct nps_task *task = nps_vec__push(&rec.tasks);
 
@@ -132,9 +132,9 @@ static void kernels_from_before_the_attach(void **state)
 		assert_int_equal(nps_import__process(&model, &rec, 0), 0);
 		assert_int_equal(model.compute.t.len, 2);
 		assert_int_equal(model.unnamed_kernels, 1);
-		assert_int_equal(model.shapeless_kernels, asked ? 2 : 0);
+		assert_int_equal(model.shapeless_kernels, requested ? 2 : 0);
 		nps_model__free(&model);
-		nps_recording__free(&rec);
+		nps_session__free(&rec);
 	}
 }
 
@@ -145,7 +145,7 @@ static void causes_of_what_is_missing(void **state)
 #define PHASES "3 executors ran whose first phase came before npuscope was attached to it"
 #define LOST "7 records were lost (--ring-size)"
 #define STARTED "{\"request\":{\"pids\":[],\"all\":false}"
-#define GIVEN_UP "\"cost\":{\"given_up\":[{\"what\":\"detail\"},{\"what\":\"names\"}]}}"
+#define DROPPED "\"cost\":{\"given_up\":[{\"what\":\"detail\"},{\"what\":\"names\"}]}}"
 	static const struct {
 		const char *json;
 		uint64_t executors, phases, marks;
@@ -159,14 +159,14 @@ static void causes_of_what_is_missing(void **state)
 		{ "{}", 0, 3, 7, REGISTERED "; " LOST, LOST },
 		/* Another process' losses: what this one lacks it would lack without them. */
 		{ "{}", 0, 0, 7, REGISTERED "; " LOST, "" },
-		{ "{" GIVEN_UP, 0, 3, 0, REGISTERED "; names of kernels were given up (--max-overhead)",
+		{ "{" DROPPED, 0, 3, 0, REGISTERED "; names of kernels were given up (--max-overhead)",
 		  "their records were given up (--max-overhead)" },
 		/*
 		 * Nothing comes before a job that npuscope starts, or before a process that the job starts.
 		 */
 		{ STARTED "}", 0, 3, 0, "what registered them was not probed yet, or not by npuscope", "" },
 		{ STARTED "}", 0, 3, 7, LOST, LOST },
-		{ STARTED "," GIVEN_UP, 0, 3, 0, "names of kernels were given up (--max-overhead)",
+		{ STARTED "," DROPPED, 0, 3, 0, "names of kernels were given up (--max-overhead)",
 		  "their records were given up (--max-overhead)" },
 		{ "{\"request\":{\"pids\":[50]},\"capture\":{\"begin_monotonic\":\"9\"}}", 0, 3, 0,
 		  REGISTERED, PHASES },
@@ -176,12 +176,12 @@ static void causes_of_what_is_missing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
-		struct nps_recording rec;
+		struct nps_session rec;
 		struct nps_model model;
 		cJSON *proc;
 
-		nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-		assert_non_null(nps_recording__proc(&rec, 50));
+		nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+		assert_non_null(nps_session__proc(&rec, 50));
 		rec.json = cJSON_Parse(made[i].json);
 		assert_non_null(rec.json);
 		proc = cJSON_Parse("{\"start_monotonic\":\"9\"}");
@@ -194,7 +194,7 @@ static void causes_of_what_is_missing(void **state)
 		assert_string_equal(model.why_unnamed, made[i].unnamed);
 		assert_string_equal(model.why_shapeless, made[i].shapeless);
 		nps_model__free(&model);
-		nps_recording__free(&rec);
+		nps_session__free(&rec);
 		cJSON_Delete(proc);
 	}
 }
@@ -203,7 +203,7 @@ static void causes_of_what_is_missing(void **state)
 static void samples_that_cannot_be_read_are_left_out(void **state)
 {
 	char dir[] = "/tmp/nps_unit_XXXXXX", command[64];
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 	int dirfd;
 
@@ -212,19 +212,19 @@ static void samples_that_cannot_be_read_are_left_out(void **state)
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(dirfd, "PROF_1", 0700), 0);
 	close(openat(dirfd, "PROF_1/device_0", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-	nps_recording__init(&rec, dirfd, dirfd);
-	assert_non_null(nps_recording__proc(&rec, 50));
+	nps_session__init(&rec, dirfd, dirfd);
+	assert_non_null(nps_session__proc(&rec, 50));
 	rec.json =
 		cJSON_Parse("{\"device_sampler\": {\"devices\": [{\"id\": 0, \"segments\": [{\"prof_dir\": "
 			    "\"PROF_1\"}, {\"prof_dir\": \"PROF_2\"}, {\"prof_dir\": \"PROF_2\"}]}]}}");
 	assert_non_null(rec.json);
-	rec.npu.asked = true;
+	rec.npu.requested = true;
 	assert_int_equal(nps_model__init(&model, dirfd, NULL), 0);
 	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
 	assert_int_equal(model.losses.len, 1);
 	assert_int_equal(NPS_AT(&model.losses, struct nps_lost, 0).count, 2);
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 	close(dirfd);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
@@ -233,19 +233,19 @@ static void samples_that_cannot_be_read_are_left_out(void **state)
 /*
  * What the session reports that it lost of the devices' samples, and where the times of its tasks are from.
  */
-static void losses_and_sources_are_told(void **state)
+static void losses_and_sources_are_reported(void **state)
 {
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 	const cJSON *own;
 
 	(void)state;
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
 	rec.json = cJSON_Parse("{\"processes\": [{\"task_source\": \"profiler\"}], \"device_sampler\": {}}");
 	assert_non_null(rec.json);
-	nps_recording__proc(&rec, 50)->json =
+	nps_session__proc(&rec, 50)->json =
 		cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(rec.json, "processes"), 0);
-	rec.npu.asked = true;
+	rec.npu.requested = true;
 	rec.losses.device_samples = 77;
 	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
 	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
@@ -256,25 +256,25 @@ static void losses_and_sources_are_told(void **state)
 	own = cJSON_GetObjectItemCaseSensitive(own, "drops");
 	assert_string_equal(cJSON_GetObjectItemCaseSensitive(own, "device_samples")->valuestring, "77");
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 }
 
 /* SESSION has one process: what its host is called in results. */
 static void expect_host(const char *session, const char *name)
 {
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
 	rec.json = cJSON_Parse(session);
 	assert_non_null(rec.json);
-	nps_recording__proc(&rec, 50)->json =
+	nps_session__proc(&rec, 50)->json =
 		cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(rec.json, "processes"), 0);
 	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
 	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
 	assert_string_equal(nps_model__text(&model, model.host_name), name);
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 }
 
 /* A process in a UTS namespace of which nobody knows the name is not on the host that npuscope ran on. */
@@ -290,14 +290,14 @@ static void the_host_of_a_process(void **state)
 /* Is the overhead of a session whose costs come from SOURCE reported as an estimate? */
 static void expect_estimated(const char *source, bool estimated)
 {
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_model model;
 	const cJSON *own;
 	char text[128];
 
 	snprintf(text, sizeof(text), "{\"cost\": {\"source\": %s, \"overhead_percent\": 2.5}}", source);
-	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
-	assert_non_null(nps_recording__proc(&rec, 50));
+	nps_session__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_session__proc(&rec, 50));
 	rec.json = cJSON_Parse(text);
 	assert_non_null(rec.json);
 	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
@@ -308,10 +308,10 @@ static void expect_estimated(const char *source, bool estimated)
 	assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(own, "overhead_is_estimated")),
 			 estimated);
 	nps_model__free(&model);
-	nps_recording__free(&rec);
+	nps_session__free(&rec);
 }
 
-static void estimates_are_told(void **state)
+static void estimates_are_reported(void **state)
 {
 	(void)state;
 	expect_estimated("\"estimated\"", true);
@@ -323,13 +323,13 @@ static void estimates_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_asked_for),
+		cmocka_unit_test(what_was_requested),
 		cmocka_unit_test(what_was_used),
 		cmocka_unit_test(kernels_from_before_the_attach),
 		cmocka_unit_test(causes_of_what_is_missing),
 		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
-		cmocka_unit_test(losses_and_sources_are_told),
-		cmocka_unit_test(estimates_are_told),
+		cmocka_unit_test(losses_and_sources_are_reported),
+		cmocka_unit_test(estimates_are_reported),
 		cmocka_unit_test(the_host_of_a_process),
 	};
 

@@ -111,12 +111,12 @@ static pid_t descendant(pid_t pid, int depth)
 
 static void a_process_of_ours(void **state)
 {
-	struct nps_process_owner own = nps_process_owner(getpid()), gone = nps_process_owner(0x7fffffff);
+	struct nps_process_owner own = nps_process_owner(getpid()), exited = nps_process_owner(0x7fffffff);
 
 	(void)state;
 	assert_int_equal(own.uid, getuid());
 	assert_int_equal(own.pid_ns, 0);
-	assert_int_equal(gone.uid, (uid_t)-1);
+	assert_int_equal(exited.uid, (uid_t)-1);
 }
 
 static void ids_of_a_user_namespace_are_their_makers(void **state)
@@ -180,7 +180,7 @@ static void many_ids_are_one_owner(void **state)
 	}
 }
 
-static void roots_in_containers_are_told_apart(void **state)
+static void roots_in_containers_are_distinguished(void **state)
 {
 	struct nps_process_owner owners[4];
 
@@ -213,7 +213,7 @@ int main(void)
 		cmocka_unit_test(a_process_of_ours),
 		cmocka_unit_test(ids_of_a_user_namespace_are_their_makers),
 		cmocka_unit_test(many_ids_are_one_owner),
-		cmocka_unit_test(roots_in_containers_are_told_apart),
+		cmocka_unit_test(roots_in_containers_are_distinguished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void whatever_the_umask_is(void **state)
 	assert_int_equal(open_it(), 0);
 }
 
-static void one_that_nobody_else_could_look_into(void **state)
+static void one_that_is_private(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir(run, 0700), 0);
@@ -121,7 +121,7 @@ static void the_switches_come_first(void **state)
 {
 	static const char *const path[] = { "npuscope", NULL };
 	const struct nps_cost_cache cache = { .top = top, .path = path, .owner = geteuid() };
-	const struct nps_trace_places places = { proc, run };
+	const struct nps_trace_paths paths = { proc, run };
 	const struct nps_cost_key key = { "npuscope costs 1\nboot a\n" };
 	const struct nps_cost cost = { .call_ns = { 3, 2, 1 }, .mark_ns = { 3, 2, 1 } };
 	struct nps_trace_switch *none;
@@ -129,7 +129,7 @@ static void the_switches_come_first(void **state)
 
 	(void)state;
 	umask(077);
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &none), -ENOENT);
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CHAN, &none), -ENOENT);
 	assert_int_equal(mode_of(run), 0755);
 	snprintf(lock, sizeof(lock), "%s/trace.lock", run);
 	assert_int_equal(mode_of(lock), 0600);
@@ -156,7 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(whatever_the_umask_is, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_that_nobody_else_could_look_into, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_that_is_private, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_others_have_a_hand_in, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(of_another_user, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_switches_come_first, set_up, tear_down),

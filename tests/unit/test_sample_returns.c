@@ -54,9 +54,9 @@ static int add(struct nps_sample_returns_queue *q, uint32_t cpu, uint64_t time, 
 	return err;
 }
 
-static uint64_t taken(struct nps_sample_returns_queue *q, uint32_t cpu, uint64_t time, uint64_t ip)
+static uint64_t next_returns(struct nps_sample_returns_queue *q, uint32_t cpu, uint64_t time, uint64_t ip)
 {
-	const struct nps_sample_returns *m = nps_sample_returns__take(q, cpu, 100 + cpu, time, ip);
+	const struct nps_sample_returns *m = nps_sample_returns__next(q, cpu, 100 + cpu, time, ip);
 
 	return m ? m->pending.returns[0].stack : 0;
 }
@@ -67,11 +67,11 @@ static void by_the_same_time(void **state)
 	assert_int_equal(add(*state, 0, 50, true, 0), 0);
 	assert_int_equal(add(*state, 1, 51, true, 0), 0);
 	assert_int_equal(add(*state, 0, 60, true, 0), 0);
-	assert_int_equal(taken(*state, 0, 50, 0), 50);
-	assert_int_equal(taken(*state, 0, 55, 0), 0);
-	assert_int_equal(taken(*state, 0, 60, 0), 60);
-	assert_int_equal(taken(*state, 0, 60, 0), 0);
-	assert_int_equal(taken(*state, 1, 51, 0), 51);
+	assert_int_equal(next_returns(*state, 0, 50, 0), 50);
+	assert_int_equal(next_returns(*state, 0, 55, 0), 0);
+	assert_int_equal(next_returns(*state, 0, 60, 0), 60);
+	assert_int_equal(next_returns(*state, 0, 60, 0), 0);
+	assert_int_equal(next_returns(*state, 1, 51, 0), 51);
 }
 
 /* Others only that it was a little before. */
@@ -80,18 +80,18 @@ static void by_order(void **state)
 	assert_int_equal(add(*state, 0, 50, false, 5), 0);
 	assert_int_equal(add(*state, 0, 60, false, 6), 0);
 	assert_int_equal(add(*state, 0, 70, false, 7), 0);
-	assert_int_equal(taken(*state, 0, 52, 5), 50);
-	assert_int_equal(taken(*state, 0, 71, 7), 70); /* the sample of the one before was lost */
+	assert_int_equal(next_returns(*state, 0, 52, 5), 50);
+	assert_int_equal(next_returns(*state, 0, 71, 7), 70); /* the sample of the one before was lost */
 	assert_int_equal(add(*state, 0, 80, false, 8), 0);
-	assert_int_equal(taken(*state, 0, 91, 9), 0); /* its own was lost, this one had none */
-	assert_int_equal(taken(*state, 0, 92, 8), 0);
+	assert_int_equal(next_returns(*state, 0, 91, 9), 0); /* its own was lost, this one had none */
+	assert_int_equal(next_returns(*state, 0, 92, 8), 0);
 }
 
 static void of_its_thread_alone(void **state)
 {
 	assert_int_equal(add(*state, 0, 50, true, 0), 0);
-	assert_null(nps_sample_returns__take(*state, 0, 99, 50, 0));
-	assert_null(nps_sample_returns__take(*state, CPUS, 100, 50, 0));
+	assert_null(nps_sample_returns__next(*state, 0, 99, 50, 0));
+	assert_null(nps_sample_returns__next(*state, CPUS, 100, 50, 0));
 }
 
 static void samples_that_never_come(void **state)
@@ -101,8 +101,8 @@ static void samples_that_never_come(void **state)
 	for (uint64_t time = 1; time <= 5000; time++)
 		err = add(*state, 0, time, true, 0);
 	assert_int_equal(err, -ENOSPC);
-	assert_int_equal(taken(*state, 0, 1, 0), 0);
-	assert_int_equal(taken(*state, 0, 5000, 0), 5000);
+	assert_int_equal(next_returns(*state, 0, 1, 0), 0);
+	assert_int_equal(next_returns(*state, 0, 5000, 0), 5000);
 }
 
 static void what_is_none(void **state)

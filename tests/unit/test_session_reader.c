@@ -167,7 +167,7 @@ static void long_integers_keep_their_digits(void **state)
 	cJSON_Delete(json);
 }
 
-static void broken_json_is_told_apart(void **state)
+static void broken_json_is_distinguished(void **state)
 {
 	(void)state;
 	errno = 0;
@@ -275,7 +275,7 @@ static void analyze_processes(const char *processes, struct nps_summary *summary
 }
 
 /* Processes that exited before they were inspected have names; those without events have no results. */
-static void processes_that_were_gone(void **state)
+static void processes_that_had_exited(void **state)
 {
 	struct nps_summary summary;
 
@@ -430,11 +430,11 @@ int main(void)
 		TEST(cut_anywhere),
 		TEST(damaged_anywhere),
 		TEST(long_integers_keep_their_digits),
-		TEST(broken_json_is_told_apart),
+		TEST(broken_json_is_distinguished),
 		TEST(what_is_no_session_is_refused),
 		TEST(other_versions_are_refused),
 		TEST(nothing_was_recorded),
-		TEST(processes_that_were_gone),
+		TEST(processes_that_had_exited),
 		TEST(a_pid_of_two_processes),
 		TEST(a_killed_capture_is_analysed_up_to_the_cut),
 		TEST(losses_of_every_version_count),

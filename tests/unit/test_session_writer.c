@@ -53,12 +53,12 @@ static size_t slurp(const char *path, char *buf, size_t size)
 static void chunks_and_modes(void **state)
 {
 	char path[PATH_MAX + 64], buf[4096];
-	struct nps_session s;
+	struct nps_session_writer s;
 	struct nps_chunk c;
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	assert_int_equal(stat(s.path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
 	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_EVENTS, 3, "first", 5), 0);
@@ -78,23 +78,23 @@ static void chunks_and_modes(void **state)
 	memcpy(&c, buf + sizeof(c) + 5, sizeof(c));
 	assert_int_equal(c.seq, 1);
 	assert_memory_equal(buf + 2 * sizeof(c) + 5, "second!", 7);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 static void json_is_replaced_whole(void **state)
 {
 	char path[PATH_MAX + 64], buf[4096] = "";
-	struct nps_session s;
+	struct nps_session_writer s;
 	cJSON *j = cJSON_CreateObject();
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	cJSON_AddStringToObject(j, "a", "a rather long text that the second version does not have");
-	assert_int_equal(nps_session__write_json(&s, j, true), 0);
+	assert_int_equal(nps_session_writer__write_json(&s, j, true), 0);
 	cJSON_Delete(j);
 	j = cJSON_CreateObject();
 	cJSON_AddNumberToObject(j, "b", 1);
-	assert_int_equal(nps_session__write_json(&s, j, true), 0);
+	assert_int_equal(nps_session_writer__write_json(&s, j, true), 0);
 	cJSON_Delete(j);
 	snprintf(path, sizeof(path), "%s/session.json", s.path);
 	slurp(path, buf, sizeof(buf));
@@ -102,22 +102,22 @@ static void json_is_replaced_whole(void **state)
 	assert_non_null(strstr(buf, "\"b\""));
 	snprintf(path, sizeof(path), "%s/session.json.new", s.path);
 	assert_int_not_equal(access(path, F_OK), 0);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 static void links_are_refused(void **state)
 {
-	struct nps_session s;
+	struct nps_session_writer s;
 	char link[96], file[96];
 
 	(void)state;
 	snprintf(link, sizeof(link), "%s/link", dir);
 	snprintf(file, sizeof(file), "%s/file", dir);
 	assert_int_equal(symlink(dir, link), 0);
-	assert_int_equal(nps_session__create(link, &s), -ELOOP);
+	assert_int_equal(nps_session_writer__create(link, &s), -ELOOP);
 	close(creat(file, 0640));
-	assert_int_equal(nps_session__create(file, &s), -ENOTDIR);
-	assert_int_equal(nps_session__create("/nonexistent/a/b", &s), -ENOENT);
+	assert_int_equal(nps_session_writer__create(file, &s), -ENOTDIR);
+	assert_int_equal(nps_session_writer__create("/nonexistent/a/b", &s), -ENOENT);
 }
 
 /* A limit on the file size stands for the full disk: the chunk that does not fit leaves no trace. */
@@ -126,12 +126,12 @@ static void full_disk_keeps_whole_chunks(void **state)
 	struct rlimit old, small = { 4096, RLIM_INFINITY };
 	static char payload[3000];
 	char path[PATH_MAX + 64];
-	struct nps_session s;
+	struct nps_session_writer s;
 	struct stat st;
 
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	getrlimit(RLIMIT_FSIZE, &old);
 	small.rlim_max = old.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &small);
@@ -140,39 +140,39 @@ static void full_disk_keeps_whole_chunks(void **state)
 			 -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_EVENTS, 0, "x", 1), -EFBIG);
-	assert_int_equal(nps_session__error(&s), -EFBIG);
+	assert_int_equal(nps_session_writer__error(&s), -EFBIG);
 	snprintf(path, sizeof(path), "%s/events.nps", s.path);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, sizeof(struct nps_chunk) + sizeof(payload));
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 /* Whoever finds the directory finds session.json: it is the first file. */
 static void json_comes_first(void **state)
 {
 	char path[PATH_MAX + 64], buf[4096] = "";
-	struct nps_session s;
+	struct nps_session_writer s;
 	cJSON *j = cJSON_CreateObject();
 
 	(void)state;
 	cJSON_AddStringToObject(j, "end_reason", "starting");
-	assert_int_equal(nps_session__create_with(dir, j, &s), 0);
+	assert_int_equal(nps_session_writer__create_with(dir, j, &s), 0);
 	cJSON_Delete(j);
 	snprintf(path, sizeof(path), "%s/session.json", s.path);
 	slurp(path, buf, sizeof(buf));
 	assert_non_null(strstr(buf, "starting"));
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 static void a_failed_write_is_noted(void **state)
 {
 	struct nps_session_end e = { 0 };
 	struct nps_prof_file file;
-	struct nps_session s;
+	struct nps_session_writer s;
 	char path[PATH_MAX + 64];
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	assert_int_equal(nps_session_end__check(&s, &e), 0);
 	assert_false(e.lost);
 	/* where a directory of the log has to be there is a file */
@@ -187,7 +187,7 @@ static void a_failed_write_is_noted(void **state)
 	assert_string_equal(s.failed_path, "PROF/device_0/data/stars_soc.data.0.slice_0");
 	assert_int_equal(nps_session_end__check(&s, &e), 0);
 	assert_true(e.lost);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 /*
@@ -197,10 +197,10 @@ static void a_failed_write_is_noted(void **state)
 static void a_failed_close_is_noted(void **state)
 {
 	struct nps_prof_file file;
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	assert_int_equal(nps_prof_file__init(&file, "PROF", 0, "stars_soc.data", 0), 0);
 	assert_int_equal(nps_prof_file__pause(&file, &s), 0); /* there is nothing to be closed */
 	assert_int_equal(nps_prof_file__write(&file, &s, "x", 1), 0);
@@ -218,7 +218,7 @@ static void a_failed_close_is_noted(void **state)
 	assert_int_equal(faccessat(s.dir_fd, "PROF/device_0/data/stars_soc.data.0.slice_0.done", F_OK, 0),
 			 -1);
 	assert_int_equal(faccessat(s.dir_fd, "PROF/device_0/data/stars_soc.data.0.slice_1.done", F_OK, 0), 0);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 /* A slice that the disk had no room for ends with a whole record, and goes on with one. */
@@ -228,12 +228,12 @@ static void full_disk_keeps_whole_records(void **state)
 	static char payload[3000];
 	char path[PATH_MAX + 64];
 	struct nps_prof_file file;
-	struct nps_session s;
+	struct nps_session_writer s;
 	struct stat st;
 
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	assert_int_equal(nps_prof_file__init(&file, "PROF", 0, "stars_soc.data", 0), 0);
 	getrlimit(RLIMIT_FSIZE, &old);
 	small.rlim_max = old.rlim_max;
@@ -246,7 +246,7 @@ static void full_disk_keeps_whole_records(void **state)
 	snprintf(path, sizeof(path), "%s/PROF/device_0/data/stars_soc.data.0.slice_0", s.path);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, sizeof(payload) + 64);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 /*
@@ -263,14 +263,14 @@ static void full_disk_keeps_the_log_aligned(void **state)
 	static uint8_t records[128 * 64];
 	char path[PATH_MAX + 128];
 	uint8_t found[sizeof(records)];
-	struct nps_session s;
+	struct nps_session_writer s;
 	size_t n;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(records); i++)
 		records[i] = (uint8_t)(i / 64);
 	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	nps_log_budget__init(&budget, &s, 1ULL << 30, NPS_LOG_RATE);
 	files = nps_channel_files__new(getpid(), &s, &budget);
 	assert_int_equal(nps_channel_files__put(files, &next, records, 100), 0); /* a record and a part */
@@ -290,59 +290,59 @@ static void full_disk_keeps_the_log_aligned(void **state)
 	assert_memory_equal(found, records, n);
 	nps_channel_files__free(files);
 	nps_log_budget__free(&budget);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 static void directory_is_found_again(void **state)
 {
 	char old[PATH_MAX], other[96], cmd[PATH_MAX + 16];
 	struct nps_session_end e = { 0 };
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
-	assert_int_equal(nps_session__locate(&s), NPS_SESSION_THERE);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__locate(&s), NPS_SESSION_THERE);
 	snprintf(old, sizeof(old), "%s", s.path);
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(rename(old, other), 0);
 	assert_int_equal(mkdir(old, 0750), 0); /* another user's, instead of it */
-	assert_int_equal(nps_session__locate(&s), NPS_SESSION_MOVED);
+	assert_int_equal(nps_session_writer__locate(&s), NPS_SESSION_MOVED);
 	assert_string_equal(s.path, other);
-	assert_false(nps_session__is_deleted(&s));
+	assert_false(nps_session_writer__is_deleted(&s));
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", other);
 	assert_int_equal(system(cmd), 0);
-	assert_true(nps_session__is_deleted(&s));
-	assert_int_equal(nps_session__locate(&s), NPS_SESSION_DELETED);
+	assert_true(nps_session_writer__is_deleted(&s));
+	assert_int_equal(nps_session_writer__locate(&s), NPS_SESSION_DELETED);
 	assert_int_equal(nps_session_end__check(&s, &e), -ENOENT);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 static void json_error_is_reported(void **state)
 {
 	struct nps_session_end first = { .json_error = -EIO },
 			       later = { .json_error = -EIO, .described = true };
-	struct nps_session s;
+	struct nps_session_writer s;
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
 	assert_int_equal(nps_session_end__check(&s, &first), -EIO);
 	assert_int_equal(nps_session_end__check(&s, &later), 0);
 	assert_true(later.lost);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 }
 
 static void discarded_whole(void **state)
 {
-	struct nps_session s;
+	struct nps_session_writer s;
 	int fd;
 
 	(void)state;
-	assert_int_equal(nps_session__create(dir, &s), 0);
-	fd = nps_session__open_file(&s, "PROF_000001/device_0/data/stars_soc.data.0.slice_0");
+	assert_int_equal(nps_session_writer__create(dir, &s), 0);
+	fd = nps_session_writer__open_file(&s, "PROF_000001/device_0/data/stars_soc.data.0.slice_0");
 	assert_true(fd >= 0);
 	close(fd);
 	close(openat(s.dir_fd, "session.json.new", O_CREAT | O_WRONLY, 0640));
-	nps_session__discard(&s);
+	nps_session_writer__discard(&s);
 	assert_int_not_equal(access(s.path, F_OK), 0);
 }
 

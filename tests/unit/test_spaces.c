@@ -333,13 +333,13 @@ static bool has_image(uint32_t pid, const uint8_t id[20], const char *path, bool
 
 	r.build_id_len = 20;
 	memcpy(r.build_id, id, 20);
-	nps_input__take_unreadable();
+	nps_input__drain_unreadable();
 	nps_spaces__init(&s, tmp_fd);
 	assert_int_equal(nps_spaces__add(&s, &r, path), 0);
 	assert_int_equal(nps_spaces__finish(&s), 0);
 	has = nps_spaces__image(&s, nps_spaces__find(&s, pid, 2, 0x1000));
 	nps_spaces__free(&s);
-	assert_int_equal(nps_input__take_unreadable(), !quiet);
+	assert_int_equal(nps_input__drain_unreadable(), !quiet);
 	return has;
 }
 

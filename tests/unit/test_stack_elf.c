@@ -95,7 +95,7 @@ static struct nps_elf_image *find_self(void *ctx, uint64_t pc, uint64_t *vaddr, 
 }
 
 /* Callers' registers that a function saves, as they are here; the others do not matter. */
-__attribute__((noinline, no_sanitize("address", "undefined"))) static void take_shot(void)
+__attribute__((noinline, no_sanitize("address", "undefined"))) static void capture_stack(void)
 {
 #if defined(__x86_64__)
 	uint64_t sp, pc;
@@ -118,7 +118,7 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) static void take_
 
 KEEP int inner(int x)
 {
-	take_shot();
+	capture_stack();
 	return x + 1;
 }
 
@@ -146,7 +146,7 @@ KEEP int outer(int x)
 	return middle(x) * 3;
 }
 
-static int place_of(const uint64_t *frames, size_t n, const char *name)
+static int index_of(const uint64_t *frames, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *symbol = nps_elf_image__symbol(self, frames[i] - self_base - (i > 0));
@@ -157,7 +157,7 @@ static int place_of(const uint64_t *frames, size_t n, const char *name)
 	return -1;
 }
 
-static void take(void)
+static void collect(void)
 {
 	pthread_attr_t attr;
 	void *low;
@@ -174,12 +174,12 @@ static void take(void)
 }
 
 /* The same on x86-64, and all frames from there: how many. */
-static size_t take_whole(uint64_t *all)
+static size_t collect_whole(uint64_t *all)
 {
 	bool complete;
 	size_t n;
 
-	take();
+	collect();
 	if (shot.nregs != 17)
 		skip();
 	n = nps_unwind__walk(&shot, all, &complete);
@@ -194,14 +194,14 @@ static void walks_to_its_callers(void **state)
 	size_t n;
 
 	(void)state;
-	take();
+	collect();
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_true(n >= 5);
-	assert_int_equal(place_of(frames, n, "take_shot"), 0);
-	assert_int_equal(place_of(frames, n, "inner"), 1);
-	assert_int_equal(place_of(frames, n, "middle"), 2);
-	assert_int_equal(place_of(frames, n, "outer"), 3);
-	assert_true(place_of(frames, n, "walks_to_its_callers") > 3);
+	assert_int_equal(index_of(frames, n, "capture_stack"), 0);
+	assert_int_equal(index_of(frames, n, "inner"), 1);
+	assert_int_equal(index_of(frames, n, "middle"), 2);
+	assert_int_equal(index_of(frames, n, "outer"), 3);
+	assert_true(index_of(frames, n, "walks_to_its_callers") > 3);
 	assert_false(complete); /* the C library is not among what find_self() knows */
 }
 
@@ -212,7 +212,7 @@ static void stops_where_the_copy_ends(void **state)
 	size_t n, last = 0;
 
 	(void)state;
-	take();
+	collect();
 	for (shot.stack_len = 0; shot.stack_len < 4096; shot.stack_len += 8) {
 		n = nps_unwind__walk(&shot, frames, &complete);
 		assert_true(n >= last); /* more of the stack never gives less */
@@ -230,8 +230,8 @@ static void steps_out_of_a_probe(void **state)
 	size_t n, whole;
 
 	(void)state;
-	whole = take_whole(all);
-	for (sp = 0; word[sp] != all[1]; sp++) /* where take_shot() returns to */
+	whole = collect_whole(all);
+	for (sp = 0; word[sp] != all[1]; sp++) /* where capture_stack() returns to */
 		assert_true(sp < 512);
 	if (sp)
 		word[--sp] = 7;
@@ -267,7 +267,7 @@ static void puts_return_addresses_back(void **state)
 	size_t n, whole;
 
 	(void)state;
-	whole = take_whole(all);
+	whole = collect_whole(all);
 	probe_returns(all, 3, r + 1);
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, 1); /* what became of such stacks */
@@ -300,7 +300,7 @@ static void steps_out_of_the_trampoline(void **state)
 	size_t n, whole;
 
 	(void)state;
-	whole = take_whole(all);
+	whole = collect_whole(all);
 	probe_returns(all, 3, r);
 	sp = shot.regs[7];
 	at = (r[2].stack - sp) / 8; /* middle(), whose frame is large, returns to outer() */
@@ -331,7 +331,7 @@ static void steps_out_of_a_probe_of_both(void **state)
 	size_t n, whole;
 
 	(void)state;
-	whole = take_whole(all);
+	whole = collect_whole(all);
 	probe_returns(all, 2, r);
 	at = r[1].stack - shot.regs[7];
 	shot.returns = r;
@@ -411,7 +411,7 @@ static void survives_nonsense(void **state)
 	bool complete;
 
 	(void)state;
-	take();
+	collect();
 	srand(1);
 	for (int i = 0; i < 20000; i++) {
 		uint64_t pc = shot.regs[16], sp = shot.regs[7];
@@ -486,7 +486,7 @@ static void expressions(void **state)
 
 /* --- damaged files -------------------------------------------------------------------------------------- */
 
-static void look_at_all(struct nps_elf_image *image)
+static void read_all(struct nps_elf_image *image)
 {
 	uint8_t id[20];
 	uint64_t vaddr;
@@ -511,11 +511,11 @@ static void try_bytes(const uint8_t *bytes, size_t len)
 	limits = NPS_ELF_LIMITS;
 	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
 	if (!nps_elf_image__open(fd, &limits, &image)) {
-		look_at_all(image);
+		read_all(image);
 		nps_elf_image__close(image);
 	}
 	if (!nps_elf_image__memory(bytes, len, &limits, &image)) {
-		look_at_all(image);
+		read_all(image);
 		nps_elf_image__close(image);
 	}
 }
@@ -626,7 +626,7 @@ static void files_beyond_all_measure_have_none(void **state)
 
 #ifndef __SANITIZE_ADDRESS__ /* which takes address space without end */
 /* A file, which is the job's, can need more memory than there is: then it loses its names, and no more. */
-static void files_that_take_too_much_memory(void **state)
+static void files_that_need_too_much_memory(void **state)
 {
 	struct huge_elf shape = { .symbols = 600000, .names = 200UL << 20, .name = "f", .written = 4 };
 	struct rlimit limit, all;
@@ -765,7 +765,7 @@ int main(void)
 		cmocka_unit_test(files_beyond_all_measure_have_none),
 		cmocka_unit_test(large_files_have_names),
 #ifndef __SANITIZE_ADDRESS__
-		cmocka_unit_test(files_that_take_too_much_memory),
+		cmocka_unit_test(files_that_need_too_much_memory),
 #endif
 		cmocka_unit_test(many_files_share_one_limit),
 		cmocka_unit_test(one_long_name),

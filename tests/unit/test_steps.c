@@ -10,19 +10,19 @@
 
 #include "session/steps.h"
 
-static struct nps_recording model;
+static struct nps_session model;
 
 static int setup(void **state)
 {
 	(void)state;
-	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
+	nps_session__init(&model, AT_FDCWD, AT_FDCWD);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	nps_recording__free(&model);
+	nps_session__free(&model);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ static void mark(uint32_t pid, uint64_t at, uint64_t first, uint64_t second)
 				  .tid = pid,
 				  .start = at,
 				  .call.slot = { first, second } };
-	nps_recording__proc(&model, pid);
+	nps_session__proc(&model, pid);
 }
 
 static void marker_arguments(void **state)

@@ -165,11 +165,11 @@ static void failed_calls_submit_nothing(void **state)
 	}
 	build();
 	assert_int_equal(model.subs.len, 0);
-	assert_int_equal(model.losses.in_doubt, 0);
+	assert_int_equal(model.losses.uncertain, 0);
 }
 
 /* The innermost that submits decides: a copy of arguments is there though the launch around it fails. */
-static void the_innermost_call_tells(void **state)
+static void the_innermost_call_decides(void **state)
 {
 	(void)state;
 	failed_call(NPS_PROBE_LAUNCH, 10 * MS, 20 * MS, 0x100, 8);
@@ -190,7 +190,7 @@ static void the_innermost_call_tells(void **state)
  * Which of a collective's tasks have reached the device, or that of a copy whose wait
  * fails, nobody reports: they stay, counted.
  */
-static void some_are_in_doubt(void **state)
+static void some_are_uncertain(void **state)
 {
 	(void)state;
 	failed_call(NPS_PROBE_HCCL_ALL_REDUCE, 10 * MS, 20 * MS, 0, 0);
@@ -203,7 +203,7 @@ static void some_are_in_doubt(void **state)
 	begin(PID, 51 * MS, NPS_SQE_SDMA, 2, 10);
 	build();
 	assert_int_equal(model.subs.len, 4);
-	assert_int_equal(model.losses.in_doubt, 3);
+	assert_int_equal(model.losses.uncertain, 3);
 }
 
 int main(void)
@@ -216,8 +216,8 @@ int main(void)
 		TEST(an_event_covers_what_was_before_it),
 		TEST(covers_by_end_and_by_begin),
 		TEST(failed_calls_submit_nothing),
-		TEST(the_innermost_call_tells),
-		TEST(some_are_in_doubt),
+		TEST(the_innermost_call_decides),
+		TEST(some_are_uncertain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void process_that_ends_leaves_nothing(void **state)
 		nps_tap_claims__stopped(&c, PID + i % 2, DEVICE, CHANNEL + i, i % 3 != 0);
 		nps_tap_claims__enter(&c, PID + i % 2, TID, DEVICE, CHANNEL + i);
 	}
-	nps_tap_claims__gone(&c, PID);
+	nps_tap_claims__exited(&c, PID);
 	assert_false(nps_tap_claims__any(&c, PID, DEVICE));
 	assert_true(nps_tap_claims__any(&c, PID + 1, DEVICE));
 	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL + 2); /* a program of that number anew */

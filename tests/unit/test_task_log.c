@@ -24,7 +24,7 @@ struct fixture {
 	char *dir;
 	int dirfd, data;
 	cJSON *json;
-	struct nps_recording rec;
+	struct nps_session rec;
 	struct nps_map streams;
 	struct nps_vec tasks; /* struct nps_log_task */
 };
@@ -41,10 +41,10 @@ static int setup(void **state)
 		assert_int_equal(mkdirat(f->dirfd, dirs[i], 0700), 0);
 	f->data = openat(f->dirfd, dirs[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->data >= 0);
-	nps_recording__init(&f->rec, f->dirfd, f->dirfd);
+	nps_session__init(&f->rec, f->dirfd, f->dirfd);
 	nps_vec__init(&f->tasks, f->dirfd, sizeof(struct nps_log_task));
 	f->json = cJSON_Parse("{\"prof_dir\": \"PROF\"}");
-	nps_recording__proc(&f->rec, PID)->json = f->json;
+	nps_session__proc(&f->rec, PID)->json = f->json;
 	*state = f;
 	return 0;
 }
@@ -54,7 +54,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	nps_vec__free(&f->tasks);
-	nps_recording__free(&f->rec);
+	nps_session__free(&f->rec);
 	cJSON_Delete(f->json);
 	close(f->data);
 	gen_remove(f->dir);
@@ -185,7 +185,7 @@ static void counters_of_no_task_are_counted(void **state)
 	stars(f, END, 0, 0, 2000);
 	counters(f, PMU_TASK, 0, 100, 3000);
 	import(f, NPS_CHIP_910B);
-	assert_int_equal(nps_recording__log(&f->rec, 0, 0)->stray_counters, 2);
+	assert_int_equal(nps_session__log(&f->rec, 0, 0)->stray_counters, 2);
 }
 
 /*
@@ -241,7 +241,7 @@ static void track(const struct fixture *f, unsigned int tag, unsigned int type, 
 }
 
 /* A perfect log in which the scheduler records the cores' tasks too, at the same time and around it. */
-static void the_scheduler_tells_a_task_once_more(void **state)
+static void the_scheduler_logs_a_task_once_more(void **state)
 {
 	struct fixture *f = *state;
 	const struct nps_log_task *task;
@@ -264,7 +264,7 @@ static void the_scheduler_tells_a_task_once_more(void **state)
 		assert_int_equal(task[i].blocks, 5);
 		assert_false(task[i].track);
 	}
-	log = nps_recording__log(&f->rec, 0, 0);
+	log = nps_session__log(&f->rec, 0, 0);
 	assert_int_equal(log->incomplete, 0);
 	assert_int_equal(log->orphans, 0);
 }
@@ -326,10 +326,10 @@ static void two_counters_of_a_run_hold_up_no_others(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(blocks_of_other_cores_are_counted),    TEST(counters_of_contexts_add_up),
-		TEST(counters_of_no_task_are_counted),	    TEST(two_counters_of_a_run_hold_up_no_others),
-		cmocka_unit_test(types_are_of_their_chip),  TEST(only_kernels_of_the_scheduler_are_kernels),
-		TEST(the_scheduler_tells_a_task_once_more),
+		TEST(blocks_of_other_cores_are_counted),   TEST(counters_of_contexts_add_up),
+		TEST(counters_of_no_task_are_counted),	   TEST(two_counters_of_a_run_hold_up_no_others),
+		cmocka_unit_test(types_are_of_their_chip), TEST(only_kernels_of_the_scheduler_are_kernels),
+		TEST(the_scheduler_logs_a_task_once_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

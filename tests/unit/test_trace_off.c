@@ -22,7 +22,7 @@
 #include "trace_off.h"
 
 static char top[64], proc[96], lists[96], path[160], other[160], list[160];
-static const struct nps_trace_places places = { proc, lists };
+static const struct nps_trace_paths paths = { proc, lists };
 
 static void make_switch(const char *at)
 {
@@ -118,7 +118,7 @@ static void a_driver_that_answers_is_waited_for(void **s)
 
 	(void)s;
 	assert_true(nps_trace_off(NULL, NULL, NULL));
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CHAN, &sw), 0);
 	assert_true(nps_trace_off(sw, NULL, NULL));
 	assert_off(path);
 	assert_int_equal(access(list, F_OK), -1);
@@ -131,7 +131,7 @@ static void one_that_does_not_is_left_to_itself(void **s)
 	double begin;
 
 	(void)s;
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CHAN, &sw), 0);
 	make_sick(path);
 	begin = now();
 	assert_false(nps_trace_off(sw, count, &turns));
@@ -161,7 +161,7 @@ static void what_was_left_on_keeps_nobody(void **s)
 	double begin;
 
 	(void)s;
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CHAN, &sw), 0);
 	snprintf(dead, sizeof(dead), "%s/trace_enable.1", lists);
 	leave_list(dead);
 	snprintf(path, sizeof(path), "%s/trs_chan/dev7-ts0", proc);
@@ -178,11 +178,11 @@ static void what_was_left_on_keeps_nobody(void **s)
 	assert_goes(dead);
 	leave_list(dead);
 	begin = now();
-	assert_false(nps_trace_restore(&places));
+	assert_false(nps_trace_restore(&paths));
 	assert_true(now() - begin > 1.9 && now() - begin < 4);
 	wait_until_written(path);
 	assert_goes(dead);
-	assert_true(nps_trace_restore(&places));
+	assert_true(nps_trace_restore(&paths));
 }
 
 int main(void)

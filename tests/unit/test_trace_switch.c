@@ -22,7 +22,7 @@
 #include "trace_switch.h"
 
 static char top[64], proc[96], lists[96];
-static struct nps_trace_places places = { proc, lists };
+static struct nps_trace_paths paths = { proc, lists };
 
 #define CHAN "trs_chan/dev0-ts0"
 #define CORE "trs_core/ts_inst/dev3-ts0"
@@ -94,11 +94,11 @@ static void on_while_it_is_held(void **s)
 	struct nps_trace_switch *sw;
 
 	(void)s;
-	assert_true(nps_trace_switch__there(&places, NPS_TRACE_CHAN));
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
+	assert_true(nps_trace_switch__there(&paths, NPS_TRACE_CHAN));
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CHAN, &sw), 0);
 	assert_int_equal(state(CHAN), 1);
 	assert_int_equal(state(CORE), 0);
-	nps_trace_switch__restore(&places); /* whose list is held is not touched */
+	nps_trace_switch__restore(&paths); /* whose list is held is not touched */
 	assert_int_equal(state(CHAN), 1);
 	nps_trace_switch__off(sw);
 	assert_int_equal(state(CHAN), 0);
@@ -111,7 +111,7 @@ static void others_stay_on(void **s)
 
 	(void)s;
 	set(CHAN, "1\n");
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), 0);
 	assert_int_equal(state(CORE), 1);
 	nps_trace_switch__off(sw);
 	assert_int_equal(state(CHAN), 1);
@@ -131,7 +131,7 @@ static pid_t another(bool killed)
 	if (!pid) {
 		struct nps_trace_switch *sw;
 
-		if (nps_trace_switch__on(&places, BOTH, &sw) || write(ready[1], "x", 1) != 1)
+		if (nps_trace_switch__on(&paths, BOTH, &sw) || write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
@@ -151,11 +151,11 @@ static void the_next_start_restores(void **s)
 	(void)s;
 	another(true);
 	assert_int_equal(state(CHAN), 1);
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(state(CHAN), 0);
 	assert_int_equal(state(CORE), 0);
 	set(CHAN, "1\n"); /* somebody else's, after that: the list is deleted */
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(state(CHAN), 1);
 }
 
@@ -165,13 +165,13 @@ static void two_at_a_time(void **s)
 	pid_t pid = another(false);
 
 	(void)s;
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), 0);
 	nps_trace_switch__off(sw);
 	assert_int_equal(state(CHAN), 1);
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	nps_trace_switch__restore(&places); /* the dead one's, but the living one has them too */
+	nps_trace_switch__restore(&paths); /* the dead one's, but the living one has them too */
 	assert_int_equal(state(CHAN), 1);
 	nps_trace_switch__off(sw);
 	assert_int_equal(state(CHAN), 0);
@@ -201,12 +201,12 @@ static void lists_lead_nowhere_else(void **s)
 	fputs("1\n", f);
 	fclose(f);
 	set(CHAN, "1\n");
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(state(CHAN), 1);
 	assert_int_equal(state("../victim"), 1);
 	set(CHAN, "0\n");
 	assert_int_equal(chmod(lists, 0777), 0);
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), -EPERM);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), -EPERM);
 	assert_null(sw);
 	assert_int_equal(state(CHAN), 0);
 }
@@ -254,7 +254,7 @@ static void one_that_refuses_costs_no_other(void **s)
 	snprintf(path, sizeof(path), "%s/" NEXT, proc);
 	assert_int_equal(mkdir(path, 0700), 0);
 	jam(NEXT);
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), 0);
 	assert_int_equal(state(CHAN), 1);
 	assert_int_equal(state(CORE), 1);
 	assert_true(nps_trace_switch__refused(sw));
@@ -272,12 +272,12 @@ static void a_system_of_which_all_refuse(void **s)
 
 	(void)s;
 	jam(CORE);
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), 0);
 	assert_int_equal(nps_trace_switch__state(sw, NPS_TRACE_CHAN), 0);
 	assert_int_equal(nps_trace_switch__state(sw, NPS_TRACE_CORE), -EISDIR);
 	assert_false(nps_trace_switch__refused(sw));
 	nps_trace_switch__off(sw);
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CORE, &sw), -EISDIR);
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CORE, &sw), -EISDIR);
 	assert_null(sw);
 	assert_int_equal(count_lists(), 0);
 }
@@ -287,11 +287,11 @@ static void what_stays_on_is_tried_again(void **s)
 	(void)s;
 	another(true);
 	jam(CORE);
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(state(CHAN), 0);
 	set(CHAN, "1\n"); /* somebody else's: this one was done with */
 	unjam(CORE, "1\n");
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(state(CHAN), 1);
 	assert_int_equal(state(CORE), 0);
 	assert_int_equal(count_lists(), 0);
@@ -303,20 +303,20 @@ static void what_a_capture_could_not_switch_off(void **s)
 	struct nps_trace_switch *sw;
 
 	(void)s;
-	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, BOTH, &sw), 0);
 	jam(CORE);
 	nps_trace_switch__off(sw);
 	assert_int_equal(count_lists(), 1);
-	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
+	assert_int_equal(nps_trace_switch__on(&paths, 1U << NPS_TRACE_CHAN, &sw), 0);
 	nps_trace_switch__off(sw);
 	assert_int_equal(state(CHAN), 0);
 	unjam(CORE, "1\n");
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(state(CORE), 0);
 	assert_int_equal(count_lists(), 0);
 }
 
-static void a_device_that_is_gone_is_forgotten(void **s)
+static void a_removed_device_is_forgotten(void **s)
 {
 	char path[256];
 
@@ -324,7 +324,7 @@ static void a_device_that_is_gone_is_forgotten(void **s)
 	another(true);
 	path_of(CORE, path, sizeof(path));
 	assert_int_equal(unlink(path), 0);
-	nps_trace_switch__restore(&places);
+	nps_trace_switch__restore(&paths);
 	assert_int_equal(count_lists(), 0);
 }
 
@@ -352,7 +352,7 @@ static bool parse(const char *text, enum nps_trace_system system, struct nps_tra
 	return known;
 }
 
-static void fields_are_where_tracefs_says(void **s)
+static void fields_are_where_tracefs_has_them(void **s)
 {
 	struct nps_trace_layout layout;
 	char text[1024];
@@ -384,7 +384,7 @@ static const char cqe_format[] = "\tfield:char what[16];\toffset:8;\tsize:16;\ts
 				 "\tfield:u32 errtype;\toffset:72;\tsize:4;\tsigned:0;\n"
 				 "\tfield:u32 %s;\toffset:76;\tsize:%d;\tsigned:0;\n";
 
-static void errors_are_told_or_not(void **s)
+static void errors_are_reported_or_not(void **s)
 {
 	struct nps_trace_layout layout;
 	char text[1024];
@@ -416,9 +416,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_system_of_which_all_refuse, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_stays_on_is_tried_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_a_capture_could_not_switch_off, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_device_that_is_gone_is_forgotten, set_up, tear_down),
-		cmocka_unit_test(fields_are_where_tracefs_says),
-		cmocka_unit_test(errors_are_told_or_not),
+		cmocka_unit_test_setup_teardown(a_removed_device_is_forgotten, set_up, tear_down),
+		cmocka_unit_test(fields_are_where_tracefs_has_them),
+		cmocka_unit_test(errors_are_reported_or_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

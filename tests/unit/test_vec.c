@@ -34,7 +34,7 @@ static void rows_survive_growth_into_a_file(void **state)
 	assert_null(vec.data);
 }
 
-static void resize_gives_zeroes_again(void **state)
+static void resize_zeroes_again(void **state)
 {
 	struct nps_vec vec;
 
@@ -99,7 +99,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_survive_growth_into_a_file),
-		cmocka_unit_test(resize_gives_zeroes_again),
+		cmocka_unit_test(resize_zeroes_again),
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(map_keeps_every_key),
 		cmocka_unit_test(sort_is_stable),

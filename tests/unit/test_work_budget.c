@@ -59,22 +59,22 @@ static void burn(struct nps_budget *b)
 
 static void work_is_cut_and_gets_twice_as_much_the_next_time(void **state)
 {
-	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), spent = 0, piece = NPS_BUDGET_PIECE_NS;
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), spent = 0, slice = NPS_BUDGET_SLICE_NS;
 	struct nps_budget b;
 
 	(void)state;
 	nps_budget__init(&b, 200 * NPS_BUDGET_MS, 10, SECOND);
 	while (nps_budget__ready(&b, SECOND)) {
-		assert_int_equal(b.piece, piece);
+		assert_int_equal(b.slice, slice);
 		nps_budget__begin(&b);
 		burn(&b);
 		assert_true(b.cut);
 		spent += nps_budget__end(&b);
-		piece = piece < 100 * NPS_BUDGET_MS ? 2 * piece : 200 * NPS_BUDGET_MS;
+		slice = slice < 100 * NPS_BUDGET_MS ? 2 * slice : 200 * NPS_BUDGET_MS;
 	}
 	assert_int_equal(b.credit, 200 * (int64_t)NPS_BUDGET_MS - (int64_t)spent);
 	assert_true(spent <= nps_now(CLOCK_THREAD_CPUTIME_ID) - begin);
-	assert_true(b.credit < (int64_t)b.piece); /* the rest waits until there is enough for it */
+	assert_true(b.credit < (int64_t)b.slice); /* the rest waits until there is enough for it */
 	assert_false(nps_budget__spent(&b)); /* nothing goes on */
 }
 
@@ -84,11 +84,11 @@ static void cheap_work_stays_cheap(void **state)
 
 	(void)state;
 	nps_budget__init(&b, SECOND, 10, 0);
-	b.piece = SECOND;
+	b.slice = SECOND;
 	nps_budget__begin(&b);
 	nps_budget__end(&b);
 	assert_false(b.cut);
-	assert_true(b.piece < SECOND / 2);
+	assert_true(b.slice < SECOND / 2);
 	assert_false(nps_budget__spent(NULL));
 }
 
@@ -106,7 +106,7 @@ static void a_child_has_no_more_than_its_parent(void **state)
 	assert_int_equal(child.files, 7);
 }
 
-static void an_advance_is_gone_when_it_ends(void **state)
+static void an_advance_is_freed_when_it_ends(void **state)
 {
 	struct nps_budget b, child;
 
@@ -138,26 +138,26 @@ static void who_spent_the_advance_has_the_account(void **state)
 	(void)state;
 	nps_budget__init(&b, SECOND, 10, 0);
 	nps_budget__advance(&b, 5 * SECOND);
-	b.piece = SECOND;
+	b.slice = SECOND;
 	nps_budget__pay(&b, 100 * SECOND);
 	assert_false(nps_budget__ready(&b, 0));
 	nps_budget__end_advance(&b);
 	assert_true(nps_budget__ready(&b, 0));
 	assert_int_equal(b.credit, SECOND);
-	assert_int_equal(b.piece, NPS_BUDGET_PIECE_NS);
+	assert_int_equal(b.slice, NPS_BUDGET_SLICE_NS);
 }
 
-static void what_is_left_out_is_told_once(void **state)
+static void what_is_left_out_is_reported_once(void **state)
 {
 	struct nps_budget b;
 
 	(void)state;
 	nps_budget__init(&b, SECOND, 10, 0);
-	assert_false(nps_budget__tell(&b, 1));
+	assert_false(nps_budget__report(&b, 1));
 	nps_budget__leave_out(&b, NPS_LEFT_DIRS);
-	assert_true(nps_budget__tell(&b, 1));
+	assert_true(nps_budget__report(&b, 1));
 	nps_budget__leave_out(&b, NPS_LEFT_DIRS);
-	assert_false(nps_budget__tell(&b, 1));
+	assert_false(nps_budget__report(&b, 1));
 	for (int what = 0; what < NPS_LEFT_KINDS; what++) {
 		assert_non_null(nps_left_out__name(what));
 		assert_non_null(nps_left_out__message(what));
@@ -270,7 +270,7 @@ static void a_file_that_is_cut_while_it_is_read(void **state)
 {
 	struct huge_elf shape = { .symbols = 100000, .names = 100000, .name = "f", .written = 100000 };
 	int fd = huge_elf__make(&shape);
-	struct nps_elf_name place = { .offset = 64 };
+	struct nps_elf_name function = { .offset = 64 };
 	struct nps_elf *elf;
 	uint8_t code[64];
 	size_t n = 0;
@@ -280,8 +280,8 @@ static void a_file_that_is_cut_while_it_is_read(void **state)
 	assert_int_equal(nps_elf__for_each_function(elf, false, cut_file, &fd), 0);
 	assert_int_equal(nps_elf__for_each_function(elf, true, count, &n), 0);
 	assert_int_equal(n, 0);
-	nps_elf__name(elf, &place, 1);
-	assert_null(place.name);
+	nps_elf__name(elf, &function, 1);
+	assert_null(function.name);
 	assert_true(nps_elf__code(elf, 1UL << 20, code, sizeof(code)) <= 0);
 	nps_elf__close(elf);
 	close(fd);
@@ -502,26 +502,26 @@ static void stubs_are_named_together(void **state)
 
 	(void)state;
 	assert_int_equal(nps_process__read(getpid(), &p), 0);
-	nps_process__add_stub(p, stub);
-	nps_process__add_stub(p, stub); /* twice */
-	nps_process__add_stub(p, 1); /* nowhere */
-	assert_int_equal(p->n_stubs, 2);
+	nps_process__add_host_function(p, stub);
+	nps_process__add_host_function(p, stub); /* twice */
+	nps_process__add_host_function(p, 1); /* nowhere */
+	assert_int_equal(p->n_host_functions, 2);
 	assert_int_equal(nps_maps__read(getpid(), NULL, &maps), 0);
 	nps_budget__begin(&p->budget);
 	burn(&p->budget);
-	assert_int_equal(nps_process__name_stubs(p, &maps), -ETIME);
+	assert_int_equal(nps_process__name_host_functions(p, &maps), -ETIME);
 	nps_budget__end(&p->budget);
 	assert_int_equal(p->n_symbols, 0); /* it is kept for later */
-	assert_int_equal(nps_process__name_stubs(p, &maps), 0);
-	assert_int_equal(p->n_stubs, 0);
+	assert_int_equal(nps_process__name_host_functions(p, &maps), 0);
+	assert_int_equal(p->n_host_functions, 0);
 	assert_int_equal(p->n_symbols, 1);
 	assert_string_equal(
 		cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(p->symbols, 0), "name")),
 		"a_kernels_stub");
-	for (uint64_t i = 0; i < 2 * NPS_BUDGET_STUBS; i++)
-		nps_process__add_stub(p, 4096 + i);
-	assert_int_equal(p->n_stubs, NPS_BUDGET_STUBS - 1);
-	assert_int_equal(p->budget.left_out, 1 << NPS_LEFT_STUBS);
+	for (uint64_t i = 0; i < 2 * NPS_BUDGET_HOST_FUNCTIONS; i++)
+		nps_process__add_host_function(p, 4096 + i);
+	assert_int_equal(p->n_host_functions, NPS_BUDGET_HOST_FUNCTIONS - 1);
+	assert_int_equal(p->budget.left_out, 1 << NPS_LEFT_HOST_FUNCTIONS);
 	nps_maps__free(&maps);
 	nps_process__free(p);
 }
@@ -557,9 +557,9 @@ int main(void)
 		cmocka_unit_test(work_is_cut_and_gets_twice_as_much_the_next_time),
 		cmocka_unit_test(cheap_work_stays_cheap),
 		cmocka_unit_test(a_child_has_no_more_than_its_parent),
-		cmocka_unit_test(an_advance_is_gone_when_it_ends),
+		cmocka_unit_test(an_advance_is_freed_when_it_ends),
 		cmocka_unit_test(who_spent_the_advance_has_the_account),
-		cmocka_unit_test(what_is_left_out_is_told_once),
+		cmocka_unit_test(what_is_left_out_is_reported_once),
 		cmocka_unit_test(files_beyond_all_measure_are_not_read),
 		cmocka_unit_test(names_are_held_once),
 		cmocka_unit_test(large_libraries_are_read),

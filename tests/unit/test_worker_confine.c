@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-static rlim_t core_limit; /* the hard one, which worker_take_ids() lowers */
+static rlim_t core_limit; /* the hard one, which worker_set_ids() lowers */
 static const char *const capability_sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 
 /* What follows KEY, in hexadecimal; -1: it is not there. */
@@ -97,9 +97,9 @@ static void check_locked(void)
 /* Both steps. */
 static int confine_by(const struct worker_ids *ids, struct worker_error *e)
 {
-	int err = worker_take_ids(ids, e);
+	int err = worker_set_ids(ids, e);
 
-	return err ? err : worker_give_up(ids, e);
+	return err ? err : worker_drop_privileges(ids, e);
 }
 
 static void confine(const struct worker_ids *ids)
@@ -116,7 +116,7 @@ static void confine(const struct worker_ids *ids)
 }
 
 /* What happens between the steps, among files of the job's, happens with the rights of who owns them. */
-static void take_ids_and_check(const void *arg)
+static void set_ids_and_check(const void *arg)
 {
 	const struct worker_ids *ids = arg;
 	const char *secret = worker_child_in_dir("secret");
@@ -125,14 +125,14 @@ static void take_ids_and_check(const void *arg)
 
 	capabilities_raise();
 	CHECK(!access(secret, R_OK));
-	CHECK(!worker_take_ids(ids, &e) && !e.error);
+	CHECK(!worker_set_ids(ids, &e) && !e.error);
 	check_ids(ids);
 	CHECK(worker_child_read_file("/proc/self/status", status, sizeof(status)));
 	CHECK(status_value(status, "CapEff") == 0 && status_value(status, "CapInh") == 0);
 	CHECK(status_value(status, "CapPrm") > 0);
 	CHECK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
 	CHECK(open(secret, O_RDONLY | O_CLOEXEC) == -1 && errno == EACCES);
-	CHECK(!worker_give_up(ids, &e) && !e.error);
+	CHECK(!worker_drop_privileges(ids, &e) && !e.error);
 	check_ids(ids);
 	CHECK(worker_child_read_file("/proc/self/status", status, sizeof(status)) &&
 	      has_no_capability(status));
@@ -178,8 +178,8 @@ static void rights_between_the_steps(void **state)
 	(void)state;
 	worker_child_need_dir(__func__);
 	PUT_FILE("secret", OTHER, OTHER, 0600);
-	worker_child_passes(take_ids_and_check, &as_nobody);
-	worker_child_passes(take_ids_and_check, &as_root);
+	worker_child_passes(set_ids_and_check, &as_nobody);
+	worker_child_passes(set_ids_and_check, &as_root);
 }
 
 struct execution {

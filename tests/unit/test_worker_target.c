@@ -62,7 +62,7 @@ struct ids {
 	size_t n_groups;
 };
 
-static void take_ids(const void *arg)
+static void set_ids(const void *arg)
 {
 	const struct ids *ids = arg;
 
@@ -78,7 +78,7 @@ static char cat[PATH_MAX]; /* as it is mapped */
 static void begin_cat(struct worker_child *c, const struct ids *ids, char *const *env)
 {
 	assert_non_null(realpath("/bin/cat", cat));
-	worker_child_begin(c, take_ids, ids, cat, env);
+	worker_child_begin(c, set_ids, ids, cat, env);
 }
 
 /* FD is open on what PATH, from AT, leads to. */
@@ -149,7 +149,7 @@ static void target_with_changed_ids(void **state)
 		struct worker_error e;
 		struct worker_child c;
 
-		worker_child_begin(&c, take_ids, &changed[i], NULL, NULL);
+		worker_child_begin(&c, set_ids, &changed[i], NULL, NULL);
 		assert_int_equal(target_error(&c, NULL, &e), -EPERM);
 		assert_non_null(strstr(e.why, "ids"));
 		worker_child_end(&c);
@@ -377,7 +377,7 @@ static void limit_itself(const void *arg)
 	write_oom_score("300");
 }
 
-static void take_limits(const void *arg)
+static void apply_limits(const void *arg)
 {
 	const struct worker_child *c = arg;
 	const struct worker_target t = { .proc = c->proc, .pid = c->pid };
@@ -388,7 +388,7 @@ static void take_limits(const void *arg)
 	CHECK(!setrlimit(RLIMIT_NPROC, &(struct rlimit){ 30, 40 }));
 	CHECK(!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ 6000, 6000 }));
 	CHECK(!getrlimit(RLIMIT_CPU, &cpu));
-	worker_target_take_limits(&t);
+	worker_target_apply_limits(&t);
 	check_limit(RLIMIT_NOFILE, 100, 200, "open files");
 	check_limit(RLIMIT_FSIZE, 1 << 20, 1 << 21, "file size");
 	check_limit(RLIMIT_NPROC, 40, 40, "processes");
@@ -407,7 +407,7 @@ static void limits_of_a_target(void **state)
 
 	(void)state;
 	worker_child_begin(&c, limit_itself, NULL, NULL, NULL);
-	worker_child_passes(take_limits, &c);
+	worker_child_passes(apply_limits, &c);
 	assert_int_equal(target_read(&t, &c, NULL, &e), 0);
 	assert_int_equal(t.pid, c.pid);
 	target_free(&t);

@@ -25,32 +25,32 @@ def build(kernel: Kernel) -> dict[str, Path]:
     for file in sorted(SOURCE.iterdir()):
         if file.is_file():
             key.update(file.name.encode() + file.read_bytes())
-    place = kernel.place / f"driver-{key.hexdigest()[:16]}"
-    if not (place / "complete").exists():
-        for old in kernel.place.glob("driver-*"):
+    directory = kernel.directory / f"driver-{key.hexdigest()[:16]}"
+    if not (directory / "complete").exists():
+        for old in kernel.directory.glob("driver-*"):
             shutil.rmtree(old)
-        _build(kernel, place)
-    return {name: place / name for name in ("plain", "btf", "refused") if (place / name).is_dir()}
+        _build(kernel, directory)
+    return {name: directory / name for name in ("plain", "btf", "refused") if (directory / name).is_dir()}
 
 
-def _build(kernel: Kernel, place: Path) -> None:
-    work = place / "work"
+def _build(kernel: Kernel, directory: Path) -> None:
+    work = directory / "work"
     shutil.copytree(SOURCE, work)
     prefix = "" if kernel.arch == host_arch() else {"amd64": "x86_64", "arm64": "aarch64"}[kernel.arch] + "-linux-gnu-"
-    command = ["make", "-s", "-C", str(kernel.place / "build"), f"M={work}",
+    command = ["make", "-s", "-C", str(kernel.directory / "build"), f"M={work}",
                f"ARCH={'x86_64' if kernel.arch == 'amd64' else kernel.arch}", f"CC={prefix}{COMPILER}",
                f"CROSS_COMPILE={prefix}", "modules"]
     modules = _make(kernel, work, command)
     for module in modules:
-        _strip(module, place / "plain", prefix)
+        _strip(module, directory / "plain", prefix)
     # Types of modules refer to the kernel's own: since 5.11.
-    if tuple(int(part) for part in kernel.name.split(".")) >= (5, 11) and (kernel.place / "btf").exists():
-        _with_types(modules, place / "btf", kernel.place / "btf", prefix)
-    shutil.copytree(place / "plain", place / "refused")
+    if tuple(int(part) for part in kernel.name.split(".")) >= (5, 11) and (kernel.directory / "btf").exists():
+        _with_types(modules, directory / "btf", kernel.directory / "btf", prefix)
+    shutil.copytree(directory / "plain", directory / "refused")
     _make(kernel, work, [*command, "NPUSIM_AGENT=-DNPUSIM_NOKPROBE"])
-    _strip(work / "ts_agent.ko", place / "refused", prefix)
+    _strip(work / "ts_agent.ko", directory / "refused", prefix)
     shutil.rmtree(work)
-    (place / "complete").touch()
+    (directory / "complete").touch()
 
 
 def _make(kernel: Kernel, work: Path, command: list[str]) -> list[Path]:
@@ -61,18 +61,18 @@ def _make(kernel: Kernel, work: Path, command: list[str]) -> list[Path]:
     return modules
 
 
-def _strip(module: Path, place: Path, prefix: str) -> None:
-    place.mkdir(exist_ok=True)
+def _strip(module: Path, directory: Path, prefix: str) -> None:
+    directory.mkdir(exist_ok=True)
     subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module),
-                    str(place / module.name)],
+                    str(directory / module.name)],
                    check=True)
 
 
-def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> None:
-    place.mkdir()
+def _with_types(modules: list[Path], directory: Path, base: Path, prefix: str) -> None:
+    directory.mkdir()
     environment = {**os.environ, "LLVM_OBJCOPY": f"{prefix}objcopy"}
     for module in modules:
-        copy = place / module.name
+        copy = directory / module.name
         shutil.copy2(module, copy)
         sections = subprocess.run(["readelf", "-SW", str(copy)], capture_output=True, text=True, check=True).stdout
         if " .BTF " not in sections:
@@ -81,11 +81,11 @@ def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> No
         subprocess.run([f"{prefix}objcopy", "--strip-debug", str(copy)], check=True)
 
 
-def age(plain: Path, place: Path, names: tuple[str, ...]) -> None:
-    """Copies the modules of PLAIN to PLACE; those of NAMES claim to be of another version there."""
-    shutil.copytree(plain, place)
+def age(plain: Path, directory: Path, names: tuple[str, ...]) -> None:
+    """Copies the modules of PLAIN to DIRECTORY; those of NAMES claim to be of another version there."""
+    shutil.copytree(plain, directory)
     for name in names:
-        data = (place / f"{name}.ko").read_bytes()
+        data = (directory / f"{name}.ko").read_bytes()
         if data.count(VERSION) != 1:
             raise RuntimeError(f"{name} does not tell its version once")
-        (place / f"{name}.ko").write_bytes(data.replace(VERSION, VERSION[:-1] + b"8"))
+        (directory / f"{name}.ko").write_bytes(data.replace(VERSION, VERSION[:-1] + b"8"))

@@ -34,19 +34,19 @@ def on_queue(event: Event) -> tuple[int, int, int]:
     return event.body.device, event.pid, event.body.queue
 
 
-def told(place: Path) -> dict[str, list[list[int]]]:
+def reported(share: Path) -> dict[str, list[list[int]]]:
     """Lines of the mock driver by their first word."""
     lines: dict[str, list[list[int]]] = {}
-    for line in (place / "driver.tsv").read_text(encoding="utf-8").splitlines():
+    for line in (share / "driver.tsv").read_text(encoding="utf-8").splitlines():
         what, *fields = line.split("\t")
         lines.setdefault(what, []).append([int(field) for field in fields])
     return lines
 
 
-def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: dict[str, str]) -> tuple[str, list[str]]:
+def compare(share: Path, session: Path, about: dict[str, Any], mode: str, how: dict[str, str]) -> tuple[str, list[str]]:
     """What was found, in words, and what is wrong. Only what lies wholly within the capture is compared."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
-    truth = told(place)
+    truth = reported(share)
     calls_within = Within(truth, begin, end)
 
     def within(what: str, first: int, last: int) -> list[list[int]]:
@@ -55,7 +55,7 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
     seen: dict[int, list[Event]] = {kind: [] for kind in (DRIVER, DRIVER_TASK, DRIVER_DONE, DRIVER_DMA)}
     for event in events(session):
         seen[event.kind].append(event)
-    sent = submissions.of(place, truth.get("sqe", []))
+    sent = submissions.of(share, truth.get("sqe", []))
     known = submissions.Learnt(truth.get("sqe", []), sent, begin)
     traced = how["tasks"] == "tracepoint"
     wanted = [line for line in within("sqe", 6, 7) if not traced or known.queue(line[0], line[2], line[6])]
@@ -127,7 +127,7 @@ def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[i
     return len(truth), sum(lost.values()), sum((lost - excused).values())
 
 
-def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str]) -> list[str]:
+def joined(share: Path, session: Path, about: dict[str, Any], how: dict[str, str]) -> list[str]:
     """What is wrong in the result: SQEs without their submissions, and waits that
     end elsewhere than in the driver's log."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
@@ -145,8 +145,8 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
         cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs "
                           "FROM NPUSCOPE_DRIVER_CQE").fetchall() \
             if "NPUSCOPE_DRIVER_CQE" in tables else []
-    truth = told(place)
-    wrong = submissions.wrong(rows, submissions.of(place, truth.get("sqe", [])), begin, end)
+    truth = reported(share)
+    wrong = submissions.wrong(rows, submissions.of(share, truth.get("sqe", [])), begin, end)
     ours = {tuple(row[:3]): (row[3] - offset, row[3] - offset + (row[4] or 0)) for row in cqes}
     busy = {(line[3], line[4]) for line in truth.get("cqe", []) if line[6] and how["CQEs"] in LEFT_OUT}
     within = Within(truth, begin, end)
@@ -161,11 +161,11 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
     return wrong
 
 
-def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[int]]:
+def off_by(share: Path, session: Path, about: dict[str, Any]) -> dict[str, list[int]]:
     """How far durations are from what the mock stamped, ns, in order: in the driver for an SQE and for a
     copy, and from an interrupt to when the thread that waited for its CQE goes on."""
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
-    truth = told(place)
+    truth = reported(share)
     off: dict[str, list[int]] = {"SQEs": [], "copies": [], "wake-ups": []}
     stamped = {(line[0], line[1], line[2], line[4], line[6]): line[7] for line in truth.get("sqe", [])}
     begins: dict[tuple[int, ...], list[int]] = {}

@@ -57,17 +57,17 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
     first = cpio.Writer()
     first.file("init", (HERE / "init").read_bytes(), 0o755)
     initrd = share / "initrd"
-    initrd.write_bytes((kernel.place / "base.cpio").read_bytes() + first.finish())
+    initrd.write_bytes((kernel.directory / "base.cpio").read_bytes() + first.finish())
     program, machine, console = MACHINES[kernel.arch]
     command = [program, *machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                "-accel", "tcg,tb-size=256,thread=single", "-smp", "1" if counted else str(cpus), "-m", str(memory),
-               "-kernel", str(kernel.place / "kernel"), "-initrd", str(initrd),
+               "-kernel", str(kernel.directory / "kernel"), "-initrd", str(initrd),
                "-append", f"console={console} {QUIET}", "-serial", f"file:{out}/console",
                *(["-icount", "shift=0,sleep=on"] if counted else []),
                *_share("share", share, ""), *_share("payload", payload, ",readonly=on")]
     try:
-        with (out / "emulator").open("w", encoding="utf-8") as said, \
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as process:
+        with (out / "emulator").open("w", encoding="utf-8") as output, \
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process:
             try:
                 why = _end(process, seconds)
             finally:
@@ -108,6 +108,6 @@ def _used(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _share(tag: str, place: Path, more: str) -> list[str]:
-    return ["-fsdev", f"local,id={tag},path={place},security_model=none{more}",
+def _share(tag: str, directory: Path, more: str) -> list[str]:
+    return ["-fsdev", f"local,id={tag},path={directory},security_model=none{more}",
             "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]

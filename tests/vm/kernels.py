@@ -38,7 +38,7 @@ class Kernel:
     suites: tuple[str, ...]
     sets: str
     lacks: frozenset[str]
-    place: Path = Path()
+    directory: Path = Path()
 
     @property
     def label(self) -> str:
@@ -48,7 +48,7 @@ class Kernel:
     @property
     def release(self) -> str:
         """As `uname -r` has it."""
-        return (self.place / "release").read_text(encoding="utf-8").strip()
+        return (self.directory / "release").read_text(encoding="utf-8").strip()
 
 
 def listed() -> list[Kernel]:
@@ -63,7 +63,7 @@ def listed() -> list[Kernel]:
 
 
 def fetch(kernel: Kernel, cache: Path) -> None:
-    """Fills KERNEL.place from the cache or from the archive. Raises debian.Unavailable."""
+    """Fills KERNEL.directory from the cache or from the archive. Raises debian.Unavailable."""
     cache.mkdir(parents=True, exist_ok=True)
     with open(cache / f"{kernel.name}-{kernel.arch}.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -83,28 +83,28 @@ def _fetch(kernel: Kernel, cache: Path) -> None:
         image = next((name for name in names if name.startswith("linux-image-")), None)
         if not image:
             continue
-        place = cache / f"{kernel.name}-{kernel.arch}-{version}"
+        directory = cache / f"{kernel.name}-{kernel.arch}-{version}"
         try:
-            if not (place / "complete").exists():
-                _fill(archive, image, version, place)
-            kernel.place = place
+            if not (directory / "complete").exists():
+                _fill(archive, image, version, directory)
+            kernel.directory = directory
             return
         except debian.Unavailable as reason:
             reasons.append(str(reason))
-    for place in sorted(cache.glob(f"{kernel.name}-{kernel.arch}-*/complete"), reverse=True):
-        kernel.place = place.parent
+    for directory in sorted(cache.glob(f"{kernel.name}-{kernel.arch}-*/complete"), reverse=True):
+        kernel.directory = directory.parent
         return
     raise debian.Unavailable("; ".join(reasons) or f"no version of {kernel.metapackage} is listed")
 
 
-def _fill(archive: debian.Archive, image: str, version: str, place: Path) -> None:
-    """Fetches one version into PLACE: all of it or nothing."""
-    work = place.with_name(place.name + ".part")
+def _fill(archive: debian.Archive, image: str, version: str, directory: Path) -> None:
+    """Fetches one version into DIRECTORY: all of it or nothing."""
+    work = directory.with_name(directory.name + ".part")
     shutil.rmtree(work, ignore_errors=True)
     try:
         _fill_part(archive, image, version, work)
-        shutil.rmtree(place, ignore_errors=True)
-        work.rename(place)
+        shutil.rmtree(directory, ignore_errors=True)
+        work.rename(directory)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -230,22 +230,22 @@ def _base(work: Path, modules: Path, busybox: Path) -> None:
 
 def _headers(archive: debian.Archive, package: Path, release: str, version: str, work: Path) -> None:
     """Headers and build tools of the kernel, the tools always of the host's own processor."""
-    place = work / "headers"
+    directory = work / "headers"
     control = subprocess.run(["dpkg-deb", "-f", str(package), "Depends"], capture_output=True, text=True,
                              check=True).stdout
     names = [name.split()[0] for name in control.split(",")]
     common = [f"{name}={version}" for name in names if "common" in name]
     tools = next(name for name in names if name.startswith("linux-kbuild"))
-    debian.unpack(package, place)
+    debian.unpack(package, directory)
     for file in archive.download(common, work / "deb"):
-        debian.unpack(file, place)
+        debian.unpack(file, directory)
     host = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
     if host != archive.arch:
         archive = debian.Archive(cache_of(archive), host, archive.suites)
         archive.update()
     for file in archive.download([f"{tools}={version}"], work / "deb"):
-        debian.unpack(file, place)
-    top = place / "usr/src" / f"linux-headers-{release}"
+        debian.unpack(file, directory)
+    top = directory / "usr/src" / f"linux-headers-{release}"
     makefile = top / "Makefile"
     # It names its other half by where the package would have put it: the folder moves when it is complete.
     text = makefile.read_text(encoding="utf-8").replace("/usr/src/",

@@ -60,29 +60,29 @@ def measure(kernel: kernels.Kernel, modules: str, out: Path) -> dict[str, float]
     return _medians(outcome.out / "launches", ROWS[modules])
 
 
-def _medians(place: Path, row: str) -> dict[str, float]:
+def _medians(directory: Path, row: str) -> dict[str, float]:
     """By the truth of the demo job and the windows of the captures; ROW: how tasks are to be recorded."""
     windows = []
     for way in WAYS:
-        session = json.loads(next((place / way).glob("*/session.json")).read_text(encoding="utf-8"))
+        session = json.loads(next((directory / way).glob("*/session.json")).read_text(encoding="utf-8"))
         if "tasks" in way and session["driver"]["functions"]["tasks"]["how"] != row:
-            raise Failed(f"tasks were not told by {row}: see {place / way}")
+            raise Failed(f"tasks were not told by {row}: see {directory / way}")
         windows.append((session["capture"]["begin_monotonic"], session["capture"]["end_monotonic"], way))
-    untouched = float((place / "untouched").read_text(encoding="utf-8")) * 1e9
+    untouched = float((directory / "untouched").read_text(encoding="utf-8")) * 1e9
     windows.sort()
     first = [begin for begin, _end, _way in windows]
-    took: dict[str, list[int]] = {UNTRACED: [], **{way: [] for way in WAYS}}
+    elapsed: dict[str, list[int]] = {UNTRACED: [], **{way: [] for way in WAYS}}
     # Attaching and letting go lie around a capture: what is a capture's neighbour is none of either.
     margin = 100_000_000
-    for begin, end in submissions.calls(place / "truth"):
+    for begin, end in submissions.calls(directory / "truth"):
         at = bisect(first, begin + margin) - 1
         if at >= 0 and windows[at][0] < begin and end < windows[at][1]:
-            took[windows[at][2]].append(end - begin)
+            elapsed[windows[at][2]].append(end - begin)
         elif end < untouched:
-            took[UNTRACED].append(end - begin)
-    if not all(len(values) > 100 for values in took.values()):
-        raise Failed("too few launches: " + ", ".join(f"{len(values)} {way}" for way, values in took.items()))
-    return {way: median(values) for way, values in took.items()}
+            elapsed[UNTRACED].append(end - begin)
+    if not all(len(values) > 100 for values in elapsed.values()):
+        raise Failed("too few launches: " + ", ".join(f"{len(values)} {way}" for way, values in elapsed.items()))
+    return {way: median(values) for way, values in elapsed.items()}
 
 
 def main() -> int:

@@ -48,7 +48,7 @@ class Case:
     seconds: int = 60  # that it may take
     timed: bool = False  # in a machine of its own, whose clock goes by its instructions
 
-    def takes_from(self, kernel: kernels.Kernel) -> bool:
+    def can_run_on(self, kernel: kernels.Kernel) -> bool:
         """Is there anything in KERNEL that it forbids?"""
         return self.forbid == "-" or not set(self.forbid.split(",")) <= kernel.lacks
 
@@ -127,7 +127,7 @@ def main() -> int:
         for result in [result for result in results if not result.not_run][:1]:
             proofs = selfproof.prove(result.kernel, OUT / f"payload-{result.kernel.arch}", OUT / "selfproof")
             result.verdicts.update({f"runner_{name}": found for name, found in proofs.items()})
-    status = tell(results, cases)
+    status = print_results(results, cases)
     if options.docs:
         options.docs.write_text(report.document(results, cases), encoding="utf-8")
     return status
@@ -149,8 +149,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def run(kernel: kernels.Kernel, cases: list[Case], cache: Path, boot: bool) -> Result:
     """One kernel from the archive to its verdicts."""
-    result = Result(kernel, as_it_is={case.name for case in cases if not case.takes_from(kernel)})
-    cases = [case for case in cases if case.takes_from(kernel) and not (case.timed and kernel.arch not in TIMED)]
+    result = Result(kernel, as_it_is={case.name for case in cases if not case.can_run_on(kernel)})
+    cases = [case for case in cases if case.can_run_on(kernel) and not (case.timed and kernel.arch not in TIMED)]
     timed = [case for case in cases if case.timed]
     cases = [case for case in cases if not case.timed]
     share = OUT / f"{kernel.name}-{kernel.arch}"
@@ -198,9 +198,9 @@ def time_it(result: Result, cases: list[Case], modules: dict[str, Path], boot: b
         if outcome.status is None:
             result.verdicts["timed"] = verdict.Verdict(False, f"the machine did not come to an end: {outcome.why}")
     for case in cases:
-        place = share / "out" / case.name
-        if boot or place.is_dir():
-            result.verdicts[case.name] = verdict.of_times(place, case.how, case.mode, result.probes_by_types)
+        directory = share / "out" / case.name
+        if boot or directory.is_dir():
+            result.verdicts[case.name] = verdict.of_times(directory, case.how, case.mode, result.probes_by_types)
 
 
 def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
@@ -214,8 +214,8 @@ def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
             old.unlink()
     for name in ("guest.sh", "run.sh"):
         shutil.copy(kernels.HERE / name, share / "in")
-    for name, place in modules.items():
-        shutil.copytree(place, share / "in" / name)
+    for name, directory in modules.items():
+        shutil.copytree(directory, share / "in" / name)
     for name, patched in (("agentless", ("ts_agent",)), ("strange", ("ts_agent", "asdrv_trs"))):
         driver.age(share / "in/plain", share / "in" / name, patched)
     shutil.copytree(share / "in/strange", share / "in/lone", ignore=shutil.ignore_patterns("ts_agent.ko"))
@@ -270,7 +270,7 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
                                                                                      fexit)
 
 
-def tell(results: list[Result], cases: list[Case]) -> int:
+def print_results(results: list[Result], cases: list[Case]) -> int:
     """A line for each verdict; returns the exit status."""
     passed = failed = skipped = 0
     for result in results:

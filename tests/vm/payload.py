@@ -24,17 +24,17 @@ def build_folder(arch: str) -> Path:
     return ROOT / "build" if arch == host_arch() else ROOT / "build" / arch
 
 
-def make(arch: str, place: Path) -> None:
-    """Fills PLACE: npuscope/ (program and libraries for jobs), Ascend/ (the simulated stack), jobs/, lib/."""
+def make(arch: str, directory: Path) -> None:
+    """Fills DIRECTORY: npuscope/ (program and libraries for jobs), Ascend/ (the simulated stack), jobs/, lib/."""
     build = build_folder(arch)
-    shutil.rmtree(place, ignore_errors=True)
-    (place / "npuscope").mkdir(parents=True)
+    shutil.rmtree(directory, ignore_errors=True)
+    (directory / "npuscope").mkdir(parents=True)
     for name in ("npuscope", "npuscope-device-worker", "libnpuscope_agent.so", "libnpuscope_mstx.so"):
-        shutil.copy2(build / name, place / "npuscope")
-    shutil.copytree(build / "npusim/Ascend", place / "Ascend", symlinks=True)
+        shutil.copy2(build / name, directory / "npuscope")
+    shutil.copytree(build / "npusim/Ascend", directory / "Ascend", symlinks=True)
     if (build / "jobs").is_dir():
-        shutil.copytree(build / "jobs", place / "jobs", ignore=shutil.ignore_patterns("*.d"))
-    _libraries(arch, place)
+        shutil.copytree(build / "jobs", directory / "jobs", ignore=shutil.ignore_patterns("*.d"))
+    _libraries(arch, directory)
 
 
 def _search(arch: str) -> list[Path]:
@@ -47,12 +47,12 @@ def _needed(path: Path) -> list[str]:
     return re.findall(r"\(NEEDED\).*\[(.+)\]", text)
 
 
-def _libraries(arch: str, place: Path) -> None:
-    """All that anything in PLACE is linked with, flat in lib/, which every dynamic linker looks into."""
-    lib = place / "lib"
+def _libraries(arch: str, directory: Path) -> None:
+    """All that anything in DIRECTORY is linked with, flat in lib/, which every dynamic linker looks into."""
+    lib = directory / "lib"
     lib.mkdir(exist_ok=True)
-    own = {path.name for path in (place / "Ascend").rglob("*.so*")}
-    todo = [path for path in place.rglob("*") if path.is_file() and not path.is_symlink() and _is_elf(path)
+    own = {path.name for path in (directory / "Ascend").rglob("*.so*")}
+    todo = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink() and _is_elf(path)
             and path.suffix != ".o"]
     done: set[str] = set()
     while todo:
@@ -65,7 +65,7 @@ def _libraries(arch: str, place: Path) -> None:
                 raise FileNotFoundError(f"{name} for {arch} is nowhere: make ARCH={arch}")
             shutil.copy2(found.resolve(), lib / name)
             todo.append(lib / name)
-    interpreter = place / INTERPRETERS[arch]
+    interpreter = directory / INTERPRETERS[arch]
     interpreter.parent.mkdir(exist_ok=True)
     if not interpreter.exists():
         shutil.copy2(lib / interpreter.name, interpreter)

@@ -21,15 +21,15 @@ SCRIPTS = {
 LONG_ENOUGH = 40  # seconds to boot in, and for the one that hangs to hang
 
 
-def prove(kernel: Kernel, payload: Path, place: Path) -> dict[str, verdict.Verdict]:
+def prove(kernel: Kernel, payload: Path, directory: Path) -> dict[str, verdict.Verdict]:
     """A verdict for each script: was it reported as what it is?"""
     found = {}
     for name, (script, status, why) in SCRIPTS.items():
-        share = place / name
+        share = directory / name
         shutil.rmtree(share, ignore_errors=True)
         (share / "in").mkdir(parents=True)
         (share / "in/run.sh").write_text(script + "\n", encoding="utf-8")
         outcome = guest.run(kernel, payload, share, cpus=1, memory=512, seconds=LONG_ENOUGH)
-        said = f"status {outcome.status}" if outcome.status is not None else f"no status: {outcome.why}"
-        found[name] = verdict.Verdict(outcome.status == status and outcome.why.startswith(why), said)
+        status_text = f"status {outcome.status}" if outcome.status is not None else f"no status: {outcome.why}"
+        found[name] = verdict.Verdict(outcome.status == status and outcome.why.startswith(why), status_text)
     return found

@@ -16,16 +16,16 @@ class Sent:
 
     called: int  # what called halSqTaskSend was entered: not later than that itself was
     submitted: int  # by halSqTaskSend's return: later, on a machine that stops in between
-    asked: int  # its ioctl was
+    entered: int  # its ioctl was
     enter: int  # the driver's function that sees it
     exit: int
     returned: int  # halSqTaskSend has returned: not later than this
 
 
-def of(place: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
+def of(directory: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
     """By task, in order: the mock driver's lines SQES and the simulated device's truth have the same ones."""
     by_key: dict[Key, list[Sent]] = {}
-    launches = _launches(place / "truth") if sqes else {}
+    launches = _launches(directory / "truth") if sqes else {}
     for line in sorted(sqes, key=lambda line: line[9]):
         key = (line[0], line[3], line[4])
         called, submitted, returned = launches[key].pop(0)
@@ -43,8 +43,8 @@ class Learnt:
         for line in sqes:
             one = next(s for s in sent[line[0], line[3], line[4]] if s.enter == line[6])
             if one.called >= begin:
-                for places, number in ((self.queues, line[2]), (self.streams, line[3])):
-                    places[line[0], number] = min(one.asked, places.get((line[0], number), one.asked))
+                for positions, number in ((self.queues, line[2]), (self.streams, line[3])):
+                    positions[line[0], number] = min(one.entered, positions.get((line[0], number), one.entered))
 
     def queue(self, device: int, number: int, time: int) -> bool:
         """At TIME."""
@@ -93,16 +93,16 @@ def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, lis
     at END: of it only the end of the whole call is known, so that of each thread one SQE,
     the last, is excused that may have had one.
     """
-    said = []
+    notes = []
     for device, stream, task, start, submit in rows:
         same = sent.get((device, stream, task), [])
         at = next((i for i, s in enumerate(same) if s.enter <= start <= s.exit), None)
         if at is None:
-            said.append(f"the driver knows of no SQE {device}:{stream}:{task} at {start}")
+            notes.append(f"the driver knows of no SQE {device}:{stream}:{task} at {start}")
         elif submit is None:
             if same[at].called >= begin and same[at].returned < end:
-                said.append(f"SQE {stream}:{task} has no submission: {same[at].submitted - begin} ns after the begin, "
+                notes.append(f"SQE {stream}:{task} has no submission: {same[at].submitted - begin} ns after the begin, "
                             f"{end - same[at].returned} before the end")
-        elif not submit <= same[at].asked <= start or (at and submit <= same[at - 1].submitted):
-            said.append(f"SQE {stream}:{task} has another's submission: {same[at].submitted - submit} ns before it")
-    return said
+        elif not submit <= same[at].entered <= start or (at and submit <= same[at - 1].submitted):
+            notes.append(f"SQE {stream}:{task} has another's submission: {same[at].submitted - submit} ns before it")
+    return notes

@@ -25,7 +25,7 @@ AGENT, CHAN, CQE, COPY = ("tsagent_sqe_update", "trs_chan_ops_sqe_update", "tsag
 TRACED_SQE, TRACED_CQE = "trs_chan:sqe", "trs_core:logic_cqe"
 # What reports tasks, CQEs and copies, by the folder of the driver's modules;
 # functions of modules with types by fexit.
-TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
+REPORTED_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
            "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY),
            "lone": (TRACED_SQE, TRACED_CQE, COPY)}
 # What the switches of trs_chan and trs_core are to be.
@@ -34,7 +34,7 @@ SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two":
             "others": "11", "others_stays": "10"}
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
 # What an older kernel cannot do, in the collector's words.
-TOLD = ("no uprobe_multi", "this kernel lacks BTF or ring buffers")
+REPORTED = ("no uprobe_multi", "this kernel lacks BTF or ring buffers")
 LATE_CALLS = 40  # guest.sh, late
 CAP_SYS_ADMIN = 1 << 21
 OFF_NS, TIMES = 5000, 50  # how far times may be off (99th percentile), and of how many at least
@@ -50,15 +50,15 @@ class Verdict:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def of_case(place: Path, how: str) -> Verdict:
-    """PLACE: what one_case of guest.sh left, which got HOW."""
-    if not (place / "status").exists():
+def of_case(directory: Path, how: str) -> Verdict:
+    """DIRECTORY: what one_case of guest.sh left, which got HOW."""
+    if not (directory / "status").exists():
         return Verdict(False, "there is no result")
-    status = int((place / "status").read_text(encoding="utf-8"))
-    said = (place / "messages").read_text(encoding="utf-8", errors="replace")
-    sessions = sorted(place.glob("out/*/session.json"))
+    status = int((directory / "status").read_text(encoding="utf-8"))
+    text = (directory / "messages").read_text(encoding="utf-8", errors="replace")
+    sessions = sorted(directory.glob("out/*/session.json"))
     if status not in (DONE, INCOMPLETE) or not sessions:
-        return Verdict(False, f"status {status}: {last_line(said)}")
+        return Verdict(False, f"status {status}: {last_line(text)}")
     session = json.loads(sessions[0].read_text(encoding="utf-8"))
     kinds = LEGACY_KINDS if session.get("kernel_side") == "legacy" else KINDS
     if how == "all":
@@ -72,8 +72,8 @@ def of_case(place: Path, how: str) -> Verdict:
                               text=True, check=False)
     if analyzed.returncode not in (DONE, INCOMPLETE):
         return Verdict(False, f"analyze: status {analyzed.returncode}: {last_line(analyzed.stderr)}")
-    report = place / "truth.json"
-    compared = subprocess.run([str(ROOT / "tools/truth/compare"), "--truth", str(place / "truth"),
+    report = directory / "truth.json"
+    compared = subprocess.run([str(ROOT / "tools/truth/compare"), "--truth", str(directory / "truth"),
                                "--result", str(sessions[0].parent), "--session", str(sessions[0].parent),
                                "--json", str(report), "--reach-ms", "10000", "--slack-us", "100"], capture_output=True,
                               text=True,
@@ -94,30 +94,30 @@ def of_case(place: Path, how: str) -> Verdict:
                for channel in device["channels"] if channel["name"] == "HBM"]
     # An emulated machine that gets little of a CPU can take longer to load the driver than
     # npuscope waits for it, and reports it.
-    if how == "helper" and not any(sampled) and "the driver does not answer" not in said:
-        return Verdict(False, f"its device was to be sampled: {last_line(said)}", numbers)
-    refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
+    if how == "helper" and not any(sampled) and "the driver does not answer" not in text:
+        return Verdict(False, f"its device was to be sampled: {last_line(text)}", numbers)
+    refused = [line for line in text.splitlines() if "cannot " in line and not any(words in line for words in REPORTED)]
     if refused:
         return Verdict(False, refused[0], numbers)
     return Verdict(True, f"{numbers['launches_found']} of {numbers['launches_expected']} launches, "
                          f"{numbers['tasks_found']} of {numbers['tasks_expected']} tasks", numbers)
 
 
-def of_late(place: Path, perf: bool) -> Verdict:
+def of_late(directory: Path, perf: bool) -> Verdict:
     """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was
     given up. PERF: functions are probed by perf events, for which who attaches them may have to be an
     administrator; nobody else is."""
-    session = next(place.glob("out/*/session.json"), None)
-    said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
+    session = next(directory.glob("out/*/session.json"), None)
+    messages = (directory / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
     if session is None:
         return Verdict(False, "there is no session")
     hits = {Path(probe["library"]).name: probe["hits"]
             for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
             if probe["symbol"] == "aclrtSynchronizeDevice"}
-    wrong = [line for line in said.splitlines() if "will be missing" in line]
+    wrong = [line for line in messages.splitlines() if "will be missing" in line]
     if wrong or hits != {"libacl_rt.so": LATE_CALLS}:
-        return Verdict(False, f"{hits}: {wrong[0] if wrong else last_line(said)}")
-    threads = [line.split() for line in (place / "rights").read_text(encoding="utf-8").splitlines()]
+        return Verdict(False, f"{hits}: {wrong[0] if wrong else last_line(messages)}")
+    threads = [line.split() for line in (directory / "rights").read_text(encoding="utf-8").splitlines()]
     # One switches on statistics of BPF programs: it has nothing else.
     admins = {name for name, rights in threads if int(rights, 16) & CAP_SYS_ADMIN and int(rights, 16) != CAP_SYS_ADMIN}
     if admins - ({"main"} if perf else set()):
@@ -125,16 +125,16 @@ def of_late(place: Path, perf: bool) -> Verdict:
     return Verdict(True, f"{LATE_CALLS} calls")
 
 
-def of_driver(place: Path, mode: str) -> Verdict:
+def of_driver(directory: Path, mode: str) -> Verdict:
     """The mock driver's own record of a case, held against the simulated device's."""
-    lines = [line.split("\t") for line in (place / "driver.tsv").read_text(encoding="utf-8").splitlines()]
+    lines = [line.split("\t") for line in (directory / "driver.tsv").read_text(encoding="utf-8").splitlines()]
     counts: dict[str, int] = {}
     for line in lines:
         counts[line[0]] = counts.get(line[0], 0) + 1
     if lines[-1] != ["lost", "0"]:
         return Verdict(False, "the driver's record has no end, or lost lines")
     sent = sorted((line[1], line[4], line[5]) for line in lines if line[0] == "sqe")
-    launched = sorted(_launched(place / "truth"))
+    launched = sorted(_launched(directory / "truth"))
     if mode == "uio_d":
         if sent:
             return Verdict(False, f"{len(sent)} SQEs in a mode where none comes by")
@@ -150,28 +150,28 @@ def of_driver(place: Path, mode: str) -> Verdict:
     return Verdict(True, f"{len(sent)} SQEs, {counts.get('wake', 0)} interrupts", counts)
 
 
-def of_driver_events(place: Path, mode: str, fexit: bool) -> Verdict:
+def of_driver_events(directory: Path, mode: str, fexit: bool) -> Verdict:
     """What was recorded of the driver, compared with the driver's own log. FEXIT: what there
     is has types and can be probed by them."""
-    session = sorted(place.glob("out/*/session.json"))[0]
+    session = sorted(directory.glob("out/*/session.json"))[0]
     about = json.loads(session.read_text(encoding="utf-8"))
     if about.get("kernel_side") == "legacy":
         return Verdict(True, "old kernel: nothing of it")
-    if place.name == "hidden":
-        return _of_strange(place, session.parent)
+    if directory.name == "hidden":
+        return _of_strange(directory, session.parent)
     how, wrong = _ways(about, mode, fexit)
     if wrong:
         return Verdict(False, wrong)
-    told = ", ".join(f"{kind} {row}" for kind, row in how.items())
-    found, missing = driver_events.compare(place, session.parent, about, mode.split(":")[0], how)
+    listed = ", ".join(f"{kind} {row}" for kind, row in how.items())
+    found, missing = driver_events.compare(directory, session.parent, about, mode.split(":")[0], how)
     if missing:
-        return Verdict(False, f"{told}: not recorded: " + ", ".join(missing))
-    missing = driver_events.joined(place, session.parent, about, how)
+        return Verdict(False, f"{listed}: not recorded: " + ", ".join(missing))
+    missing = driver_events.joined(directory, session.parent, about, how)
     if missing:
         return Verdict(False, "; ".join(missing[:3]))
-    if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
+    if mode == "uio_d" and "go past the driver" not in (directory / "messages").read_text(encoding="utf-8"):
         return Verdict(False, "not a word of that its tasks go past the driver")
-    return Verdict(True, f"{told}: {found}")
+    return Verdict(True, f"{listed}: {found}")
 
 
 def _ways(about: dict[str, Any], mode: str, fexit: bool) -> tuple[dict[str, str], str]:
@@ -179,27 +179,27 @@ def _ways(about: dict[str, Any], mode: str, fexit: bool) -> tuple[dict[str, str]
     ways = about.get("driver", {}).get("functions", {})
     folder = mode.split(":")[1] if ":" in mode else "modules"
     expected = [(name, "tracepoint" if ":" in name else "fexit" if folder == "modules" and fexit else "kprobe")
-                for name in TOLD_BY[folder]]
-    taken = [(way["function"], way["how"]) for way in ways.values()]
+                for name in REPORTED_BY[folder]]
+    detached = [(way["function"], way["how"]) for way in ways.values()]
     return ({kind: way["how"] for kind, way in ways.items()},
-            "" if taken == expected else f"{taken}: expected {expected}")
+            "" if detached == expected else f"{detached}: expected {expected}")
 
 
-def of_states(place: Path) -> Verdict:
+def of_states(directory: Path) -> Verdict:
     """The helper library was put into each of these jobs, and none found
     anything changed (jobs/inject_job.c)."""
-    said = {file.name: file.read_text(encoding="utf-8") for file in place.glob("*")}
-    wrong = [mode for mode, text in said.items()
+    states = {file.name: file.read_text(encoding="utf-8") for file in directory.glob("*")}
+    wrong = [mode for mode, text in states.items()
              if "the helper library is loaded" not in text or not text.endswith("\n0\n") or
              not re.search(r"^result \w+ rounds=[1-9]\d* wrong=0 eintr=0 ", text, re.M)]
-    if wrong or not said:
-        return Verdict(False, f"{', '.join(wrong) or 'none was tried'}: {last_line(said[wrong[0]]) if wrong else ''}")
-    return Verdict(True, f"{len(said)} jobs noticed nothing")
+    if wrong or not states:
+        return Verdict(False, f"{', '.join(wrong) or 'none was tried'}: {last_line(states[wrong[0]]) if wrong else ''}")
+    return Verdict(True, f"{len(states)} jobs noticed nothing")
 
 
-def of_nodes(place: Path, mode: str, fexit: bool) -> Verdict:
+def of_nodes(directory: Path, mode: str, fexit: bool) -> Verdict:
     """The same of a job that is no simulated one: it submits nothing, and calls the driver by its nodes."""
-    session = next(place.glob("out/*/session.json"), None)
+    session = next(directory.glob("out/*/session.json"), None)
     if session is None:
         return Verdict(False, "there is no session")
     about = json.loads(session.read_text(encoding="utf-8"))
@@ -210,25 +210,25 @@ def of_nodes(place: Path, mode: str, fexit: bool) -> Verdict:
                               text=True, check=False)
     if analyzed.returncode not in (DONE, INCOMPLETE):
         return Verdict(False, f"analyze: status {analyzed.returncode}: {last_line(analyzed.stderr)}")
-    found, wrong = driver_events.compare(place, session.parent, about, "uio_d", how)
-    wrong += driver_events.joined(place, session.parent, about, how)
-    some = driver_events.told(place)
+    found, wrong = driver_events.compare(directory, session.parent, about, "uio_d", how)
+    wrong += driver_events.joined(directory, session.parent, about, how)
+    some = driver_events.reported(directory)
     wrong += [f"no {what}" for what in ("cqe", "wake", "dma", "hdc", "svm") if not some.get(what)]
     return Verdict(not wrong,
                    "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
 
 
-def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
+def of_times(directory: Path, how: str, mode: str, fexit: bool) -> Verdict:
     """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an
     interrupt to when the thread that waited goes on."""
-    found = of_nodes(place, mode, fexit) if how == "nodes" else of_case(place, how)
+    found = of_nodes(directory, mode, fexit) if how == "nodes" else of_case(directory, how)
     if found.passed and how != "nodes":
-        found = of_driver_events(place, mode, fexit)
+        found = of_driver_events(directory, mode, fexit)
     if not found.passed:
         return found
-    session = next(place.glob("out/*/session.json"))
+    session = next(directory.glob("out/*/session.json"))
     about = json.loads(session.read_text(encoding="utf-8"))
-    off = driver_events.off_by(place, session.parent, about)
+    off = driver_events.off_by(directory, session.parent, about)
     # The job of nodes submits nothing, and the demo job's waits are few.
     needed = ("copies", "wake-ups") if how == "nodes" else ("SQEs",)
     too_few = [what for what in needed if len(off[what]) < TIMES]
@@ -238,10 +238,10 @@ def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
                    text + "".join(f"; too few {what}" for what in too_few))
 
 
-def _launched(place: Path) -> list[tuple[str, str, str]]:
+def _launched(directory: Path) -> list[tuple[str, str, str]]:
     """(device, stream, task) of every SQE that was sent."""
     sent = []
-    for file in place.glob("truth.*.tsv"):
+    for file in directory.glob("truth.*.tsv"):
         for line in file.read_text(encoding="utf-8").splitlines():
             fields = line.split("\t")
             if fields[0] == "launch":
@@ -255,42 +255,42 @@ def last_line(text: str) -> str:
     return lines[-1] if lines else "it said nothing"
 
 
-def _of_strange(place: Path, session: Path) -> Verdict:
+def _of_strange(directory: Path, session: Path) -> Verdict:
     """Nothing is guessed of a driver that is not known, but its calls are recorded."""
     kinds = {event.kind for event in driver_events.events(session)}
-    said = (place / "messages").read_text(encoding="utf-8").count("is not known")
-    if driver_events.DRIVER_TASK in kinds or driver_events.DRIVER not in kinds or said != 1:
+    unknown = (directory / "messages").read_text(encoding="utf-8").count("is not known")
+    if driver_events.DRIVER_TASK in kinds or driver_events.DRIVER not in kinds or unknown != 1:
         return Verdict(False,
-                       f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
+                       f"records of the kinds {sorted(kinds)}, and {unknown} lines of that the version is not known")
     return Verdict(True, "its version is not known: calls alone, and a line")
 
 
-def of_leaving(place: Path) -> Verdict:
+def of_leaving(directory: Path) -> Verdict:
     """The driver was unloaded while it was recorded."""
-    if not place.exists():
+    if not directory.exists():
         return Verdict(False, "it was not tried to the end")
-    status = int((place / "status").read_text(encoding="utf-8"))
-    sessions = sorted(place.glob("out/*/session.json"))
+    status = int((directory / "status").read_text(encoding="utf-8"))
+    sessions = sorted(directory.glob("out/*/session.json"))
     if status not in (DONE, INCOMPLETE) or not sessions:
-        return Verdict(False, f"status {status}: {last_line((place / 'messages').read_text(encoding='utf-8'))}")
+        return Verdict(False, f"status {status}: {last_line((directory / 'messages').read_text(encoding='utf-8'))}")
     complete = json.loads(sessions[0].read_text(encoding="utf-8"))["complete"]
     if not complete:
         return Verdict(False, "the session is not complete")
-    if int((place / "unloaded_at_last").read_text(encoding="utf-8")):
+    if int((directory / "unloaded_at_last").read_text(encoding="utf-8")):
         return Verdict(False, "the driver cannot be unloaded any more")
-    gone = not int((place / "unloaded").read_text(encoding="utf-8"))
-    return Verdict(True, f"unloaded {'during' if gone else 'after'} a capture, without its /proc")
+    unloaded = not int((directory / "unloaded").read_text(encoding="utf-8"))
+    return Verdict(True, f"unloaded {'during' if unloaded else 'after'} a capture, without its /proc")
 
 
-def of_lockdown(place: Path) -> Verdict:
+def of_lockdown(directory: Path) -> Verdict:
     """A kernel that is locked down: one line, nothing recorded."""
-    if not place.exists():
+    if not directory.exists():
         return Verdict(False, "it cannot be locked down")
-    status = int((place / "status").read_text(encoding="utf-8"))
-    said = (place / "messages").read_text(encoding="utf-8").splitlines()
-    seen = re.search(r"^  kernel memory +no +locked down", (place / "doctor").read_text(encoding="utf-8"), re.M)
-    if status != FAILED or len(said) != 1 or "locked down" not in said[0] or not seen or (place / "out").exists():
-        return Verdict(False, f"status {status}: {' / '.join(said)}")
+    status = int((directory / "status").read_text(encoding="utf-8"))
+    lines = (directory / "messages").read_text(encoding="utf-8").splitlines()
+    seen = re.search(r"^  kernel memory +no +locked down", (directory / "doctor").read_text(encoding="utf-8"), re.M)
+    if status != FAILED or len(lines) != 1 or "locked down" not in lines[0] or not seen or (directory / "out").exists():
+        return Verdict(False, f"status {status}: {' / '.join(lines)}")
     return Verdict(True, "one line, nothing recorded")
 
 

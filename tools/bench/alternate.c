@@ -76,17 +76,17 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void take_samples(const struct alternation *a, struct sample *samples)
+static void collect_samples(const struct alternation *a, struct sample *samples)
 {
 	struct sample total = { .monotonic_ns = now(CLOCK_MONOTONIC) };
 	uint64_t state = 88172645463325252ULL, due = total.monotonic_ns, next = due, before, after;
 	static uint64_t times[TIMES];
 	size_t timed = 0;
 
-	for (size_t taken = 0; taken < SAMPLES;) {
+	for (size_t collected = 0; collected < SAMPLES;) {
 		state = compute(state, a->steps - AFTER_STEPS);
 		before = now(CLOCK_MONOTONIC);
-		if (taken % 2) {
+		if (collected % 2) {
 			a->probed();
 			total.probed_calls++;
 		} else {
@@ -103,7 +103,7 @@ static void take_samples(const struct alternation *a, struct sample *samples)
 			qsort(times, timed, sizeof(*times), compare);
 			total.near_ns = times[timed / 2];
 			timed = 0;
-			samples[taken++] = total;
+			samples[collected++] = total;
 			next = after + SAMPLE_NS;
 		}
 		if (!a->gap_ns)
@@ -120,7 +120,7 @@ int alternate(const struct alternation *a)
 
 	if (!samples || prctl(PR_SET_TIMERSLACK, 1) || pthread_create(&thread, NULL, wait_for_end, NULL))
 		return -1;
-	take_samples(a, samples);
+	collect_samples(a, samples);
 	fprintf(stderr, "no room for more samples: %d of 10 ms\n", SAMPLES);
 	return -1;
 }

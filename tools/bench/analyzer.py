@@ -71,13 +71,13 @@ def room(path):
     return stat.f_bavail * stat.f_frsize
 
 
-def measure(generator, npuscope, out, sizes, say):
+def measure(generator, npuscope, out, sizes, progress):
     """[(tasks, formats, cpu, wall, peak, temporary, raw, result)]"""
     results = []
     for tasks in sizes:
         # Raw and temporary data need 1.8 kB a kernel, the database 1 kB, text 2.1 kB.
         if room(out) < tasks * (5000 if tasks <= TEXT_MOST else 3000):
-            say(f"analyze {tasks} kernels: the disk has no room: left out")
+            progress(f"analyze {tasks} kernels: the disk has no room: left out")
             continue
         folder = out / f"cann_{tasks}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +97,7 @@ def measure(generator, npuscope, out, sizes, say):
             result = directory_bytes(target)
             shutil.rmtree(target)
             results.append((tasks, formats, cpu, wall, peak, temporary, raw, result))
-            say(f"{tasks:>9} kernels {formats:8} {cpu:8.2f} s CPU {wall:8.2f} s {peak:7.1f} MB "
+            progress(f"{tasks:>9} kernels {formats:8} {cpu:8.2f} s CPU {wall:8.2f} s {peak:7.1f} MB "
                 f"{temporary / raw:5.2f} of the raw data as temporary files, {raw / cpu / 1e6:.0f} MB/s")
         shutil.rmtree(folder)
     return results
@@ -138,10 +138,10 @@ class Plot:
             yield f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle">1e{power}</text>'
 
     def line(self, points, colour):
-        places = [self.at(x, y) for x, y in sorted(points)]
+        offsets = [self.at(x, y) for x, y in sorted(points)]
         yield f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="' + \
-            " ".join(f"{x:.1f},{y:.1f}" for x, y in places) + '"/>'
-        for x, y in places:
+            " ".join(f"{x:.1f},{y:.1f}" for x, y in offsets) + '"/>'
+        for x, y in offsets:
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
 
 

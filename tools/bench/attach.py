@@ -43,15 +43,15 @@ def build(out, probes):
 def measure(npuscope, out, counts, rounds):
     """Yields (probes, best ms to attach, best ms to detach)."""
     for probes in counts:
-        place = Path(out) / f"attach_{probes}"
-        place.mkdir(parents=True, exist_ok=True)
-        job, libraries = build(place, probes)
+        folder = Path(out) / f"attach_{probes}"
+        folder.mkdir(parents=True, exist_ok=True)
+        job, libraries = build(folder, probes)
         costs = []
         for _ in range(rounds):
             with subprocess.Popen([job, *libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True) as running:
                 running.stdout.readline()
-                done = subprocess.run([npuscope, "record", "-q", "-p", str(running.pid), "-d", "200ms", "-o", place,
+                done = subprocess.run([npuscope, "record", "-q", "-p", str(running.pid), "-d", "200ms", "-o", folder,
                                        "--export", "none", "--host-sys", "none"],
                                       capture_output=True, text=True, check=False)
                 running.communicate("\n")
@@ -60,4 +60,4 @@ def measure(npuscope, out, counts, rounds):
                 raise RuntimeError(f"{len(session['probes'])} probes instead of {probes}: {done.stderr[-500:]}")
             costs.append(session["cost"])
         yield probes, min(c["attach_ms"] for c in costs), min(c["detach_ms"] for c in costs)
-        shutil.rmtree(place)
+        shutil.rmtree(folder)

@@ -44,14 +44,14 @@ RAW_TASKS = [int(float(t)) for t in os.environ.get("BENCH_RAW_TASKS", "1e4,1e5,1
 rows: list[tuple] = []
 
 
-def say(*words):
+def progress(*words):
     print(*words, file=sys.stderr, flush=True)
 
 
 def add(figure, value, unit, baseline, baseline_value):
     ratio = value / baseline_value if baseline_value else float("nan")
     rows.append((figure, f"{value:.6g}", unit, baseline, f"{baseline_value:.6g}", f"{ratio:.4g}"))
-    say(f"{figure:44} {value:12.6g} {unit:10} {ratio:10.4g} x {baseline}")
+    progress(f"{figure:44} {value:12.6g} {unit:10} {ratio:10.4g} x {baseline}")
 
 
 def sim_env():
@@ -112,7 +112,7 @@ def tracers():
     ]
     for name, wrapper in table:
         if not shutil.which(wrapper[0]):
-            say(f"{name}: not installed, left out")
+            progress(f"{name}: not installed, left out")
     return {name: wrapper for name, wrapper in table if shutil.which(wrapper[0])}
 
 
@@ -126,7 +126,7 @@ def slow_down(env):
     for name, wrapper in tracers().items():
         if name != "npuscope record":
             runs[f"job of 50000 launches/s under {name}"] = lambda wrapper=wrapper: job_seconds(wrapper, env)[0]
-    found = host.medians(runs, ROUNDS, say)
+    found = host.medians(runs, ROUNDS, progress)
     for name, seconds in found.items():
         base = re.sub(r"(launches/s).*", r"\1, no tracer", name)
         add(name, seconds, "s", base, found[base])
@@ -141,7 +141,7 @@ def cost_of_a_call(env, record):
     own = (seconds - plain) / host.probed_calls(Path(next(w for w in text.splitlines() if w.startswith("/")))) * 1e9
     add("added to a call by npuscope record", own, "ns", "the same", own)
     if not shutil.which("ltrace"):
-        say("ltrace: not installed, left out")
+        progress("ltrace: not installed, left out")
         return
     report = OUT / "ltrace.txt"
     seconds, _ = job_seconds(["ltrace", "-f", "-c", "-o", str(report), "-e", "aclrt*+halSqTaskSend"], env, steps=steps)
@@ -169,7 +169,7 @@ def sweep(hammer, ring):
     rate, sustained = 100_000, 0.0
     while rate <= 12_800_000:
         got, lost = record_rate(hammer, rate, ring)
-        say(f"  ring {ring}, asked {rate}/s: {got:.0f}/s to disk, {100 * lost:.2f} % lost")
+        progress(f"  ring {ring}, asked {rate}/s: {got:.0f}/s to disk, {100 * lost:.2f} % lost")
         if lost > 0:
             return sustained, got / (1 - lost)
         if got < 1.05 * sustained:
@@ -186,7 +186,7 @@ def event_rate():
     if first_loss:
         add("events made when loss begins", first_loss, "1/s", "events to disk without loss", sustained)
     else:
-        say("no loss at the highest rate that the job can make here")
+        progress("no loss at the highest rate that the job can make here")
     for ring in ("256K", "64K"):
         _, first_loss = sweep(hammer, ring)
         if first_loss:
@@ -231,7 +231,7 @@ def analyze_sessions():
 
 def analyze_raw():
     """Raw data of CANN's profiler."""
-    results = analyzer.measure(ROOT / "build/tests/gen-cann", NPUSCOPE, OUT, RAW_TASKS, say)
+    results = analyzer.measure(ROOT / "build/tests/gen-cann", NPUSCOPE, OUT, RAW_TASKS, progress)
     base = {}
     for tasks, formats, cpu, wall, peak, temporary, raw, result in results:
         name = f"{tasks} kernels to {formats}"
@@ -352,20 +352,20 @@ def write_results(measured):
 
 def main():
     if os.geteuid() != 0:
-        say("npuscope: make bench needs root: probes are loaded into the kernel: run it with sudo")
+        progress("npuscope: make bench needs root: probes are loaded into the kernel: run it with sudo")
         return 1
     for old in OUT.iterdir():
         if old.is_dir():
             shutil.rmtree(old)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    sections = {"launches": lambda: launches.launches(NPUSCOPE, OUT, add, say),
+    sections = {"launches": lambda: launches.launches(NPUSCOPE, OUT, add, progress),
                 "job": lambda: slow_down(sim_env()),
-                "start": lambda: start.measure(NPUSCOPE, OUT, ROUNDS, add, say),
-                "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", add, say),
+                "start": lambda: start.measure(NPUSCOPE, OUT, ROUNDS, add, progress),
+                "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", add, progress),
                 "attach": attach_detach,
-                "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
+                "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, progress),
                 "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),
-                "driver": lambda: (driver.calls(NPUSCOPE, OUT, add, say), driver.in_machines(OUT, add, say)),
+                "driver": lambda: (driver.calls(NPUSCOPE, OUT, add, progress), driver.in_machines(OUT, add, progress)),
                 "events": event_rate,
                 "ingest": lambda: ingest.ingest(ROOT / "build/bench/ingest", OUT, add),
                 "soak": lambda: soak.soak(NPUSCOPE, OUT, SOAK_SECONDS, add),
@@ -376,7 +376,7 @@ def main():
         sections[name]()
         measured[name] = list(rows)
     write_results(measured)
-    say(f"wrote {OUT / 'results.csv'} and docs/benchmarks.md")
+    progress(f"wrote {OUT / 'results.csv'} and docs/benchmarks.md")
     return 0
 
 

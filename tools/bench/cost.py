@@ -30,17 +30,17 @@ SAMPLE = struct.Struct("=5Q")  # struct sample of alternate.h
 
 @dataclass
 class Capture:
-    told_percent: float
-    told_ns: float  # of a probed call, without what else is watched
+    reported_percent: float
+    reported_ns: float  # of a probed call, without what else is watched
     begin: int
     end: int
 
 
 def build(out):
     """The library whose functions begin with one instruction each."""
-    place = out / "cost"
-    place.mkdir(parents=True, exist_ok=True)
-    library = place / "libacl_rt.so"
+    folder = out / "cost"
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / "libacl_rt.so"
     subprocess.run(["gcc", "-O1", "-fPIC", "-shared", "-Wl,-soname,libacl_rt.so", LIBRARY, "-o", library], check=True)
     return library
 
@@ -49,8 +49,8 @@ class Job:
     """A program of tools/bench/alternate.h, with its samples in memory: their file is its last argument."""
 
     def __init__(self, words, libraries):
-        self.place = Path(tempfile.mkdtemp(dir="/dev/shm"))
-        self.samples = self.place / "samples"
+        self.folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.samples = self.folder / "samples"
         self.process = subprocess.Popen([*map(str, words), self.samples], stdin=subprocess.PIPE,
                                         env=os.environ | {"LD_LIBRARY_PATH": str(libraries)})
         time.sleep(0.5)
@@ -60,7 +60,7 @@ class Job:
         self.process.stdin.close()
         status = self.process.wait()
         found = list(SAMPLE.iter_unpack(self.samples.read_bytes()))
-        shutil.rmtree(self.place)
+        shutil.rmtree(self.folder)
         if status:
             raise RuntimeError(f"the job ended with status {status}")
         return [sample for sample in found if sample[0]]
@@ -73,7 +73,7 @@ def calls(program, library, kind, rate, steps):
 
 def capture(npuscope, job, options):
     """A capture of the job: what it reported, and its session.json."""
-    done = subprocess.run([npuscope, "record", "-q", "-p", str(job.process.pid), "-d", f"{WINDOW}s", "-o", job.place,
+    done = subprocess.run([npuscope, "record", "-q", "-p", str(job.process.pid), "-d", f"{WINDOW}s", "-o", job.folder,
                            "--export", "none", *options], capture_output=True, check=False, text=True)
     paths = [line for line in done.stdout.splitlines() if line.startswith("/")]
     if not paths:
@@ -102,8 +102,8 @@ def call_ns(inside):
 
 def added_by_probes(inside, figure):
     """The figure of 10 ms with probed calls, less that of the 10 ms before without; pairs do not overlap."""
-    pieces = [(figure([a, b]), b[3] > a[3]) for a, b in zip(inside, inside[1:])]
-    return [now - before for (before, plain), (now, probed) in zip(pieces, pieces[1:]) if probed and not plain]
+    segments = [(figure([a, b]), b[3] > a[3]) for a, b in zip(inside, inside[1:])]
+    return [now - before for (before, plain), (now, probed) in zip(segments, segments[1:]) if probed and not plain]
 
 
 def near_ns(inside):
@@ -120,17 +120,17 @@ def interval(figures):
 
 @dataclass
 class Result:
-    told_percent: float
+    reported_percent: float
     percent: float
     percent_range: tuple
-    told_ns: float
+    reported_ns: float
     ns: float
     ns_range: tuple
     near: float
     near_range: tuple
 
 
-def told_and_real(npuscope, job, options=()):
+def reported_and_real(npuscope, job, options=()):
     """Medians over the pairs. The reported cost is the median of what captures reported."""
     pauses, captures = [], []
     for turn in range(PAIRS + 1):
@@ -148,8 +148,8 @@ def told_and_real(npuscope, job, options=()):
         share += [100 * (1 - pause / call_ns(inside)) for pause in (before, after)]
         added += added_by_probes(inside, call_ns)
         near += added_by_probes(inside, near_ns)
-    return Result(statistics.median(c.told_percent for c in captures), statistics.median(share), interval(share),
-                  statistics.median(c.told_ns for c in captures), statistics.median(added), interval(added),
+    return Result(statistics.median(c.reported_percent for c in captures), statistics.median(share), interval(share),
+                  statistics.median(c.reported_ns for c in captures), statistics.median(added), interval(added),
                   statistics.median(near), interval(near))
 
 
@@ -162,7 +162,7 @@ def step_ns(program, library):
     return (samples[-1][1] - samples[0][1]) / (samples[-1][2] - samples[0][2]) / steps
 
 
-def measure(npuscope, out, program, add, say):
+def measure(npuscope, out, program, add, progress):
     """Rows for each kind of function and rate of calls: of a job that computes, and of one that sleeps."""
     library = build(out)
     # Measures the costs of probes, unless that was done before.
@@ -171,13 +171,13 @@ def measure(npuscope, out, program, add, say):
     jobs = [(f"{kind}, {rate} calls/s", kind, 0, int(1e9 / rate / step), ()) for kind in KINDS for rate in RATES]
     jobs += [(f"push, {rate} calls/s, asleep in between", "push", rate, ASLEEP_STEPS, ()) for rate in RATES[:2]]
     for name, kind, rate, steps, options in jobs:
-        r = told_and_real(npuscope, calls(program, library, kind, rate, steps), options)
-        say(f"{name}: told {r.told_percent:.2f} %, really {r.percent:.2f} %")
+        r = reported_and_real(npuscope, calls(program, library, kind, rate, steps), options)
+        progress(f"{name}: told {r.reported_percent:.2f} %, really {r.percent:.2f} %")
         if r.percent_range[0] > 0:  # else it is less than the noise
-            add(f"{name}: share told", r.told_percent, "%",
+            add(f"{name}: share told", r.reported_percent, "%",
                 f"measured (95 %: {r.percent_range[0]:.3g} to {r.percent_range[1]:.3g})", r.percent)
-        add(f"{name}: a probed call told", r.told_ns, "ns",
+        add(f"{name}: a probed call told", r.reported_ns, "ns",
             f"measured (95 %: {r.ns_range[0]:.0f} to {r.ns_range[1]:.0f})", r.ns)
         if kind != "mixed":  # the median of calls that cost differently is none of theirs
-            add(f"{name}: the same", r.told_ns, "ns",
+            add(f"{name}: the same", r.reported_ns, "ns",
                 f"measured near it (95 %: {r.near_range[0]:.0f} to {r.near_range[1]:.0f})", r.near)

@@ -14,7 +14,7 @@ MACHINES = (("6.1:amd64", "btf", "fexit"),
 LAUNCHES = Path(__file__).resolve().parents[2] / "tests/vm/launches.py"
 
 
-def calls(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
+def calls(npuscope: Path, out: Path, add: Callable[..., None], progress: Callable[..., None]) -> None:
     """ioctls on a node of the driver's name, alone and as part of a launch."""
     quiet = [str(npuscope), "record", "-q", "-o", str(out), "--export", "none", "--task-source", "host",
              "--host-sys", "none"]
@@ -26,7 +26,7 @@ def calls(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[...
             return lambda: traced([program, "within", *prefix, *words], out)
 
         found = medians({"without": run([]), "none": run([*quiet, "--driver", "none", "--"]),
-                         "calls": run([*quiet, "--driver", "calls", "--"])}, ROUNDS, say)
+                         "calls": run([*quiet, "--driver", "calls", "--"])}, ROUNDS, progress)
         if "without" not in found:
             continue
         for name in sorted(set(found) - {"without"}):
@@ -36,13 +36,13 @@ def calls(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[...
                 f"one of {kind}, no tracer", found["without"] / count * 1e9)
 
 
-def in_machines(out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
+def in_machines(out: Path, add: Callable[..., None], progress: Callable[..., None]) -> None:
     """A launch of the demo job through the mock driver, which needs a kernel that loads its modules."""
     for kernel, modules, how in MACHINES:
         done = subprocess.run(["/usr/bin/python3", str(LAUNCHES), kernel, modules, str(out / "machines")],
                               capture_output=True, text=True, check=False)
         if done.returncode:
-            say(f"left out: launches through a driver on {kernel}: {done.stderr.strip()}")
+            progress(f"left out: launches through a driver on {kernel}: {done.stderr.strip()}")
             continue
         found = json.loads(done.stdout)
         alone, recorded = found["no tracer"], found["none"]

@@ -13,7 +13,7 @@ ROUNDS = 5
 Run = Callable[[], float]
 
 
-def medians(runs: dict[str, Run], rounds: int, say: Callable[..., None]) -> dict[str, float]:
+def medians(runs: dict[str, Run], rounds: int, progress: Callable[..., None]) -> dict[str, float]:
     """Median of each, measured in turns so that noise meets all of them. What fails is left out."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -23,7 +23,7 @@ def medians(runs: dict[str, Run], rounds: int, say: Callable[..., None]) -> dict
             try:
                 times[name].append(run())
             except (RuntimeError, subprocess.SubprocessError, OSError, ValueError) as why:
-                say(f"{name}: failed, left out: {str(why)[:300]}")
+                progress(f"{name}: failed, left out: {str(why)[:300]}")
                 del times[name]
     return {name: statistics.median(values) for name, values in times.items()}
 
@@ -66,7 +66,7 @@ def bpftrace_counts(workload: list[str], out: Path) -> Run:
     return lambda: traced(["bpftrace", "-e", script, "-c", " ".join(workload)], out)
 
 
-def operating_system(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
+def operating_system(npuscope: Path, out: Path, add: Callable[..., None], progress: Callable[..., None]) -> None:
     """System calls as fast as they go, threads that fight for a mutex, and a copy."""
     program = str(out / "workload")
     kinds = {"system calls": ["calls", "300000"], "mutex": ["locks", "400000"], "copying": ["copy", "1500"]}
@@ -81,7 +81,7 @@ def operating_system(npuscope: Path, out: Path, add: Callable[..., None], say: C
         runs |= {name: run(prefix) for name, prefix in tracers(npuscope, out).items()}
         if shutil.which("bpftrace"):
             runs["bpftrace count"] = bpftrace_counts(workload, out)
-        found = medians(runs, ROUNDS, say)
+        found = medians(runs, ROUNDS, progress)
         plain = found["no tracer"]
         for name, seconds in found.items():
             add(f"{kind}, {name}", seconds, "s", f"{kind}, no tracer", plain)

@@ -75,9 +75,9 @@ static void collect(struct nps_channel_files *files, uint64_t tasks)
 	printf("collect %.6f %llu\n", spent, (unsigned long long)tasks);
 }
 
-static void decode(const struct nps_session *s, const char *prof, uint64_t tasks)
+static void decode(const struct nps_session_writer *s, const char *prof, uint64_t tasks)
 {
-	struct nps_capture capture;
+	struct nps_cann_capture capture;
 	struct nps_model model;
 	double begin = cpu();
 	char path[64];
@@ -96,7 +96,7 @@ static void decode(const struct nps_session *s, const char *prof, uint64_t tasks
 	capture.ndevices = 1;
 	capture.devices[0].chip = NPS_CHIP_910B;
 	capture.devices[0].device_clock = (struct nps_cann_clock){ .known = true, .hz = NPS_NS_PER_S };
-	err = nps_capture__devices(&capture);
+	err = nps_cann_capture__devices(&capture);
 	if (err)
 		fail("decode", err);
 	for (size_t i = 0; i < capture.runs.len; i++)
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 {
 	struct nps_channel_files *files;
 	struct nps_log_budget budget;
-	struct nps_session s;
+	struct nps_session_writer s;
 	uint64_t tasks = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
 	int err;
 
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: ingest DIR TASKS\n");
 		return 2;
 	}
-	err = nps_session__create(argv[1], &s);
+	err = nps_session_writer__create(argv[1], &s);
 	if (!err)
 		nps_log_budget__init(&budget, &s, UINT64_MAX, NPS_LOG_RATE);
 	files = err ? NULL : nps_channel_files__new(getpid(), &s, &budget);
@@ -132,6 +132,6 @@ int main(int argc, char **argv)
 	decode(&s, nps_channel_files__dir(files), tasks);
 	nps_channel_files__free(files);
 	nps_log_budget__free(&budget);
-	nps_session__close(&s);
+	nps_session_writer__close(&s);
 	return 0;
 }

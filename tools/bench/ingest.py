@@ -12,8 +12,8 @@ TARGET = 1e6  # tasks a second and core
 def ingest(program, out, add, tasks=1_000_000, rounds=3):
     best = {}
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(dir=out) as place:
-            text = subprocess.run([str(program), place, str(tasks)], check=True, capture_output=True, text=True).stdout
+        with tempfile.TemporaryDirectory(dir=out) as folder:
+            text = subprocess.run([str(program), folder, str(tasks)], check=True, capture_output=True, text=True).stdout
         for line in text.splitlines():
             name, seconds, done = line.split()
             best[name] = min(best.get(name, float("inf")), float(seconds) / int(done))

@@ -69,7 +69,7 @@ class Launches:
                                           for name, windows in inside.items()}
 
 
-def launches(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
+def launches(npuscope: Path, out: Path, add: Callable[..., None], progress: Callable[..., None]) -> None:
     """Medians, with their ranges."""
     # Measures the costs of probes, unless that was done before.
     subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)
@@ -86,7 +86,7 @@ def launches(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[
             low, high = cost.interval(added["npuscope record" + level])
             least_low, least_high = cost.interval(added["bare uprobes" + level])
             traps = traps_of_launch(probes[level])[2]
-            say(f"{rate} launches/s{level}: {recorded:.0f} ns, bare {least:.0f} ns")
+            progress(f"{rate} launches/s{level}: {recorded:.0f} ns, bare {least:.0f} ns")
             add(f"{rate} launches/s, npuscope record{level}", alone + recorded, "ns a launch", "without probes", alone)
             add(f"added to a launch by npuscope record{level} (95 %: {low:.0f} to {high:.0f})", recorded, "ns",
                 f"bare uprobes{level} (95 %: {least_low:.0f} to {least_high:.0f})", least)

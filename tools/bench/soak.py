@@ -45,12 +45,12 @@ def soak(npuscope: Path, out: Path, seconds: int, add: Callable[..., None]) -> N
     facts = json.loads((session / "session.json").read_text())
     calls, lost = facts["events"]["syscall"], sum(n or 0 for n in facts["drops"]["ring"].values())
     naps = calls + facts["drops"]["ring"]["syscall"] - made
-    took = sum(file.stat().st_size for file in session.rglob("*") if file.is_file()) / 1e6
+    written_mb = sum(file.stat().st_size for file in session.rglob("*") if file.is_file()) / 1e6
     window = facts["capture"]
     length = (int(window["end_monotonic"]) - int(window["begin_monotonic"])) / 1e9
     rates = f"syscalls={calls / length:.3f},switches={facts['events']['sched'] / length:.3f},time={length:.3f}"
-    told = subprocess.run([str(npuscope), "doctor", "--estimate", rates], capture_output=True, check=True, text=True)
-    predicted = re.search(r"session +([\d.]+) MB", told.stdout)
+    done = subprocess.run([str(npuscope), "doctor", "--estimate", rates], capture_output=True, check=True, text=True)
+    predicted = re.search(r"session +([\d.]+) MB", done.stdout)
     shutil.rmtree(session)
     early = max(sizes[: max(1, len(sizes) // 10)])
     add("records a second", calls / length, "1/s", "asked for", RATE)
@@ -60,4 +60,4 @@ def soak(npuscope: Path, out: Path, seconds: int, add: Callable[..., None]) -> N
     add("calls neither recorded nor counted", max(0, -naps), "", "calls the program made", made)
     add("other calls of the program", max(0, naps), "", "calls the program made", made)
     if predicted:
-        add("session", took, "MB", "doctor --estimate", float(predicted[1]))
+        add("session", written_mb, "MB", "doctor --estimate", float(predicted[1]))

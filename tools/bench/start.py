@@ -48,10 +48,10 @@ def perf_starts(out, job):
                            "--", "date", "+%s%N"],
                           capture_output=True, text=True, check=False)
     now, clock = time.time(), time.monotonic()
-    said = [line for line in done.stdout.splitlines() if line.isdigit()]
-    if not said:
+    ready = [line for line in done.stdout.splitlines() if line.isdigit()]
+    if not ready:
         raise RuntimeError(f"perf record: {done.stderr[-300:]}")
-    return clock - (now - int(said[0]) / 1e9) - begin
+    return clock - (now - int(ready[0]) / 1e9) - begin
 
 
 def starts_without_cache(npuscope, out, job):
@@ -65,11 +65,11 @@ def starts_without_cache(npuscope, out, job):
             CACHE.write_bytes(kept)
 
 
-def measure(npuscope, out, rounds, add, say):
+def measure(npuscope, out, rounds, add, progress):
     """Medians of turns."""
     perf = shutil.which("perf")
     if not perf:
-        say("perf: not installed: start times have nothing to be compared with")
+        progress("perf: not installed: start times have nothing to be compared with")
     # Measures the costs of probes.
     subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)
     job = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])

@@ -55,7 +55,7 @@ class Table:
         for path in paths:
             self._read(path)
         self.header = self.headers[0]
-        self.index = {column: place for place, column in enumerate(self.header)}
+        self.index = {column: column_index for column_index, column in enumerate(self.header)}
 
     def _read(self, path: Path) -> None:
         with open(path, newline="", encoding="utf-8") as file:
@@ -75,13 +75,13 @@ class Table:
         other = copy.copy(self)
         other.name = name
         other.header = [columns.get(column, column) for column in self.header]
-        other.index = {column: place for place, column in enumerate(other.header)}
+        other.index = {column: column_index for column_index, column in enumerate(other.header)}
         return other
 
     def column(self, *names: str) -> list[str]:
         """Cells of the first of NAMES that exists, without blanks and the trailing TAB."""
-        place = next(self.index[name] for name in names if name in self.index)
-        return [row[place].strip() for row in self.rows]
+        column_index = next(self.index[name] for name in names if name in self.index)
+        return [row[column_index].strip() for row in self.rows]
 
     def dicts(self) -> Iterator[dict[str, str]]:
         """Rows by column name, without blanks and the trailing TAB."""

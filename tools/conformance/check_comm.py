@@ -136,12 +136,12 @@ def j2(rank: Rank, check: Check) -> None:
     in_trace: dict[str, list[Slice]] = defaultdict(list)
     for one in rank.trace.collectives:
         in_trace[one.name].append(one)
-    told = {one.name for one in outside_of_steps(rank)}
+    reported = {one.name for one in outside_of_steps(rank)}
     for _, name, value in operators(content):
         if name == TOTAL:
             continue
         bare, time = _OF_DEVICE.sub("", name.partition("@")[0]), value["Communication Time Info"]
-        told.add(bare)
+        reported.add(bare)
         if not in_trace.get(bare):
             check.expect(False, f"{name} is not in the trace")
             continue
@@ -150,7 +150,7 @@ def j2(rank: Rank, check: Check) -> None:
                      f"{name}: Elapse, trace {one.length} ns")
         check.expect(abs(float(time["Start Timestamp(us)"]) - one.start / 1000) <= 0.3,
                      f"{name}: start, trace {one.start}")
-    for name in in_trace.keys() - told:
+    for name in in_trace.keys() - reported:
         check.expect(False, f"{name} is in the trace only")
 
 
@@ -196,15 +196,15 @@ def j3(rank: Rank, check: Check) -> None:
         link = right[_link(source, target)]
         link[0] += max(size, 0) / 1e6
         link[1] += length / 1e6
-    told: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    reported: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for _, name, links in operators(content):
         if name.partition("@")[0].endswith("-total"):
             for link, value in links.items():
-                told[link][0] += value["Transit Size(MB)"]
-                told[link][1] += value["Transit Time(ms)"]
-    for link in sorted(told.keys() | right.keys()):
-        good = all(abs(told[link][i] - right[link][i]) <= 1e-4 for i in (0, 1))
-        check.expect(good, f"{link}: {told[link]}, expected {right[link]}")
+                reported[link][0] += value["Transit Size(MB)"]
+                reported[link][1] += value["Transit Time(ms)"]
+    for link in sorted(reported.keys() | right.keys()):
+        good = all(abs(reported[link][i] - right[link][i]) <= 1e-4 for i in (0, 1))
+        check.expect(good, f"{link}: {reported[link]}, expected {right[link]}")
 
 
 @RULES.rule("J4", "analysis.db has the rows of communication.json")
@@ -212,11 +212,11 @@ def j4(rank: Rank, check: Check) -> None:
     content, matrix = need(rank, "communication.json"), need(rank, "communication_matrix.json")
     if not rank.analysis or "CommAnalyzerTime" not in table_names(rank.analysis):
         raise Skip("no CommAnalyzerTime")
-    told = {(step, f"{name}@{group}") for step, name, group in
+    reported = {(step, f"{name}@{group}") for step, name, group in
             rank.analysis.execute("SELECT step, hccl_op_name, group_name FROM CommAnalyzerTime")}
     right = {(step, name) for step, name, _ in operators(content) if name != TOTAL}
-    check.saw(len(right))
-    for key in told ^ right:
+    check.inspected(len(right))
+    for key in reported ^ right:
         check.fail(f"{key} is in one of the two only")
     rows = rank.analysis.execute("SELECT count(*) FROM CommAnalyzerMatrix").fetchone()[0]
     links = sum(len(value) for _, name, value in operators(matrix) if name != TOTAL)
@@ -232,10 +232,10 @@ def j5(rank: Rank, check: Check) -> None:
     known = {group_hash(name) for name in names}
     if not known:
         raise Skip("no group has a name")
-    told = {name.rpartition("@")[2] for _, name, _ in operators(rank.json("communication.json") or {}) if name != TOTAL}
+    ops = {name.rpartition("@")[2] for _, name, _ in operators(rank.json("communication.json") or {}) if name != TOTAL}
     if rank.analysis and "CommAnalyzerTime" in table_names(rank.analysis):
-        told |= {row[0] for row in rank.analysis.execute("SELECT DISTINCT group_name FROM CommAnalyzerTime")}
-    for number in told:
+        ops |= {row[0] for row in rank.analysis.execute("SELECT DISTINCT group_name FROM CommAnalyzerTime")}
+    for number in ops:
         check.expect(number in known, f"group {number}: names hash to {sorted(known)}")
     if rank.db and "COMMUNICATION_OP" in rank.db_tables:
         for op, group in rank.db.execute(
@@ -272,5 +272,5 @@ def j6(rank: Rank, check: Check) -> None:
 
 @RULES.rule("J7", "CommAnalyzerTime and COMMUNICATION_OP agree on starts, to 50 us")
 def j7(rank: Rank, check: Check) -> None:
-    for name, told, _, start, _ in _both(rank):
-        check.expect(abs(told - start / 1000) <= 50, f"{name}: {told} us and {start} ns")
+    for name, reported, _, start, _ in _both(rank):
+        check.expect(abs(reported - start / 1000) <= 50, f"{name}: {reported} us and {start} ns")

@@ -68,14 +68,14 @@ def h1(rank: Rank, check: Check) -> None:
 @RULES.rule("R1", "every row has as many cells as the header")
 def r1(rank: Rank, check: Check) -> None:
     for table in every(rank):
-        check.saw(len(table.rows) + len(table.broken))
+        check.inspected(len(table.rows) + len(table.broken))
         for line in table.broken:
             check.fail(f"{line}: another number of cells than the header")
-        place = table.index.get("Device_id")
-        if place is not None:
+        index = table.index.get("Device_id")
+        if index is not None:
             for row in table.rows:
-                if not (row[place].isdigit() or row[place] == "host"):
-                    check.fail(f"{table.name}.csv: Device_id {row[place]!r}")
+                if not (row[index].isdigit() or row[index] == "host"):
+                    check.fail(f"{table.name}.csv: Device_id {row[index]!r}")
 
 
 @RULES.rule("R2", "timestamps have three decimals and a TAB and no quotes")
@@ -87,9 +87,9 @@ def r2(rank: Rank, check: Check) -> None:
                     if '"' in line and _QUOTED_TIME.search(line):
                         check.fail(f"{path.name}:{number}: a quoted timestamp")
         for name in headers.TIME_COLUMNS:
-            place = table.index.get(name)
-            for row in table.rows if place is not None else ():
-                cell = row[place]
+            index = table.index.get(name)
+            for row in table.rows if index is not None else ():
+                cell = row[index]
                 good = _TIME.fullmatch(cell) is not None or not cell and name in MAY_BE_EMPTY or \
                     cell == "N/A" and name == "task_stop(us)"      # of a task that nobody measured: C17
                 check.expect(good, f"{table.name}.csv: {name} {cell!r}")
@@ -236,11 +236,11 @@ def c4(rank: Rank, check: Check) -> None:
 @RULES.rule("C5", "op_statistic lacks communication and nothing else")
 def c5(rank: Rank, check: Check) -> None:
     statistic, kernels = need(rank, "op_statistic", "kernel_details")
-    told = {(row.get("Device_id", ""), row["OP Type"], row["Core Type"]) for row in statistic.dicts()}
-    for key in told:
+    reported = {(row.get("Device_id", ""), row["OP Type"], row["Core Type"]) for row in statistic.dicts()}
+    for key in reported:
         check.expect(key[2] not in COMMUNICATION_CORES, f"{key} is communication")
     for key in _group_kernels(kernels):
-        check.expect(key in told, f"{key} is missing")
+        check.expect(key in reported, f"{key} is missing")
 
 
 @RULES.rule("C6", "api_statistic is the sum of the CANN slices, in order of name and level")
@@ -318,16 +318,16 @@ def c9(rank: Rank, check: Check) -> None:
     twins = {(flow.pid, flow.tid, flow.ts) for flow in rank.trace.flows
              if flow.cat == "HostToDevice" and flow.phase == "f" and flow.ts in times} - reached
     # one arrow a time: it is the id
-    low, high = (_device_time(rank, places) for places in (reached, reached | twins))
-    for place, name in enumerate(("Device Self Duration(us)", "Device Self Duration With AICore(us)")):
-        told = sum(map(float, table.column(name)))
-        check.expect(low[place] - 0.01 <= told <= high[place] + 0.01,
-                     f"sum of {name} is {told:.3f}, expected {low[place]:.3f} to {high[place]:.3f}")
+    low, high = (_device_time(rank, points) for points in (reached, reached | twins))
+    for index, name in enumerate(("Device Self Duration(us)", "Device Self Duration With AICore(us)")):
+        reported = sum(map(float, table.column(name)))
+        check.expect(low[index] - 0.01 <= reported <= high[index] + 0.01,
+                     f"sum of {name} is {reported:.3f}, expected {low[index]:.3f} to {high[index]:.3f}")
 
 
-def _device_time(rank: Rank, places: set[tuple[int, int, int]]) -> tuple[float, float]:
+def _device_time(rank: Rank, points: set[tuple[int, int, int]]) -> tuple[float, float]:
     """Time of the tasks that start at these (pid, tid, ts), and of those on AI cores; us."""
-    tasks = [one for place in places for one in rank.trace.at(*place)[:1]]
+    tasks = [one for point in points for one in rank.trace.at(*point)[:1]]
     return (sum(one.length for one in tasks) / 1000,
             sum(one.length for one in tasks if one.args.get("Task Type") in AICORE) / 1000)
 

@@ -48,7 +48,7 @@ def d1(rank: Rank, check: Check) -> None:
     db = has(rank, "STRING_IDS")
     for table, names in schema.STRING_COLUMNS.items():
         for name in set(names) & set(columns(rank, table)):
-            check.saw(one(db, f"SELECT count(*) FROM {table}"))
+            check.inspected(one(db, f"SELECT count(*) FROM {table}"))
             nulls = "" if (table, name) in schema.NULL_ALLOWED else f" OR {name} IS NULL"
             none = f" AND {name} != {NONE_ID}" if (table, name) in schema.NONE_ALLOWED else ""
             for ident, count in db.execute(
@@ -62,7 +62,7 @@ def d2(rank: Rank, check: Check) -> None:
     db = has(rank, "TASK")
     count, distinct, low, high = db.execute("SELECT count(*), count(DISTINCT globalTaskId), min(globalTaskId),"
                                             " max(globalTaskId) FROM TASK").fetchone()
-    check.saw(count)
+    check.inspected(count)
     if count != distinct or count and (low, high) != (0, count - 1):
         check.fail(f"{count} rows, {distinct} ids, from {low} to {high}")
     details = [table for table in ("COMPUTE_TASK_INFO", "COMMUNICATION_TASK_INFO") if table in rank.db_tables]
@@ -79,7 +79,7 @@ def d2(rank: Rank, check: Check) -> None:
 @RULES.rule("D3", "tasks and communication operators lead to the call that made them")
 def d3(rank: Rank, check: Check) -> None:
     db = has(rank, "TASK", "CANN_API", "STRING_IDS")
-    check.saw(one(db, "SELECT count(*) FROM TASK"))
+    check.inspected(one(db, "SELECT count(*) FROM TASK"))
     seen = f" AND connectionId != {NONE_ID}"
     check.note(f"{one(db, f'SELECT count(*) FROM TASK WHERE connectionId = {NONE_ID}')} tasks state that their launch"
                " was not seen")
@@ -115,7 +115,7 @@ def d4(rank: Rank, check: Check) -> None:
                     f" WHERE connectionId != {NONE_ID}")
         check.expect(node >= linked, f"{node} node calls, {linked} launches of kernels")
         check.expect(master >= ops, f"{master} communication calls, {ops} operators")
-    check.saw(kernels + ops)
+    check.inspected(kernels + ops)
 
 
 @RULES.rule("D5", "communication operators span their master plane's tasks, where one is told, and count from 1")
@@ -166,7 +166,7 @@ def d6(rank: Rank, check: Check) -> None:
             count, low, high, outside = db.execute(
                 f"SELECT count({name}), min({value}), max({value}), total({value} < {start} OR {value} > {end})"
                 f" FROM {table}").fetchone()
-            check.saw(count)
+            check.inspected(count)
             if outside:
                 check.fail(f"{table}.{name}: {int(outside)} rows outside of the session {start}..{end}: {low}..{high}")
         if "startNs" in names and "endNs" in names:
@@ -202,7 +202,7 @@ def d8(rank: Rank, check: Check) -> None:
             f" {'=' if queue else '!='} 50002 ORDER BY c.connectionId") if row[0] not in cann]
         distinct = sorted(set(values))
         check.expect(not distinct or distinct[-1] - distinct[0] + 1 == len(distinct), f"{kind} ids are not contiguous")
-        check.saw(len(values))
+        check.inspected(len(values))
     for (ident,) in db.execute("SELECT connectionId FROM PYTORCH_API WHERE connectionId IS NOT NULL AND connectionId"
                                " NOT IN (SELECT id FROM CONNECTION_IDS)"):
         check.fail(f"PYTORCH_API: connection {ident} is not in CONNECTION_IDS")
@@ -228,9 +228,9 @@ def d12(rank: Rank, check: Check) -> None:
     if "OP_MEMORY" in rank.db_tables:
         for name, start, release, active, length, active_length in db.execute(
                 "SELECT name, allocationTime, releaseTime, activeReleaseTime, duration, activeDuration FROM OP_MEMORY"):
-            for end, told in ((release, length), (active, active_length)):
+            for end, reported in ((release, length), (active, active_length)):
                 right = end - start if end is not None else None
-                check.expect(told == right, f"OP_MEMORY {name} at {start}: duration {told}, expected {right}")
+                check.expect(reported == right, f"OP_MEMORY {name} at {start}: duration {reported}, expected {right}")
     if "NPU_OP_MEM" in rank.db_tables:
         count = Counter(row[0] for row in db.execute("SELECT value FROM NPU_OP_MEM JOIN STRING_IDS ON id = type"))
         good = count["allocate"] == count["release"] or rank.generation == "B"
@@ -262,7 +262,7 @@ def d13(rank: Rank, check: Check) -> None:
     for part, low, high, count, distinct in db.execute(
             f"SELECT id >> {RANGE_BITS}, min(id), max(id), count(*), count(DISTINCT value) FROM STRING_IDS"
             f" GROUP BY id >> {RANGE_BITS}"):
-        check.saw(count)
+        check.inspected(count)
         base = part << RANGE_BITS
         if low != base or high != base + count - 1:
             check.fail(f"range {part}: {count} ids from {low} to {high}")
@@ -281,7 +281,7 @@ def d14(rank: Rank, check: Check) -> None:
     if "COMMUNICATION_TASK_INFO" in rank.db_tables:
         detailed += " UNION SELECT globalTaskId FROM COMMUNICATION_TASK_INFO"
     children = set(db.execute(f"SELECT streamId, taskId FROM TASK WHERE contextId != {NONE_ID}"))
-    check.saw(one(db, "SELECT count(*) FROM TASK"))
+    check.inspected(one(db, "SELECT count(*) FROM TASK"))
     for name, stream, task, start in db.execute(
             f"SELECT value, streamId, taskId, startNs FROM TASK JOIN STRING_IDS ON id = taskType"
             f" WHERE globalTaskId NOT IN ({detailed})"):
@@ -340,7 +340,7 @@ def w3(rank: Rank, check: Check) -> None:
 @RULES.rule("W4", "bounds of task times are consistent and belong to tasks")
 def w4(rank: Rank, check: Check) -> None:
     db = has(rank, "NPUSCOPE_TASK_TIME")
-    check.saw(one(db, "SELECT count(*) FROM NPUSCOPE_TASK_TIME"))
+    check.inspected(one(db, "SELECT count(*) FROM NPUSCOPE_TASK_TIME"))
     for row in _bounded(db):
         ident, source, low, high, end_low, end_high, start, end = row
         where = f"task {ident} ({source})"

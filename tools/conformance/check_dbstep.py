@@ -23,7 +23,7 @@ def _some(spans: list[Interval]) -> list[list[Interval]]:
     """Every selection of a few intervals; of many, all or none."""
     if len(spans) > 6:
         return [spans, []]
-    return [[span for place, span in enumerate(spans) if mask >> place & 1] for mask in range(1 << len(spans))]
+    return [[span for position, span in enumerate(spans) if mask >> position & 1] for mask in range(1 << len(spans))]
 
 
 class Spans:
@@ -69,7 +69,7 @@ class Queue:
 
     def __init__(self, rank: Rank) -> None:
         # thread -> begin, end, number
-        self.taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        self.dequeued: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         self.put: dict[int, int] = {}
         if not {"PYTORCH_API", "CONNECTION_IDS"} <= rank.db_tables or not is_own(rank):
             return
@@ -78,17 +78,17 @@ class Queue:
                 " FROM PYTORCH_API p JOIN CONNECTION_IDS c ON c.id = p.connectionId"
                 " JOIN STRING_IDS s ON s.id = p.name WHERE type = 50002"):
             if name.startswith("Dequeue"):
-                self.taken[tid].append((start, end, number))
+                self.dequeued[tid].append((start, end, number))
             else:
                 self.put[number] = start
-        for rows in self.taken.values():
+        for rows in self.dequeued.values():
             rows.sort()
 
-    def asked(self, tid: Optional[int], at: int) -> Optional[int]:
+    def queued(self, tid: Optional[int], at: int) -> Optional[int]:
         """The enqueue of what thread TID ran at AT; None: it was not from the queue."""
-        rows = self.taken.get(tid, [])
-        place = bisect_right(rows, (at, float("inf"))) - 1
-        return self.put.get(rows[place][2]) if place >= 0 and at <= rows[place][1] else None
+        rows = self.dequeued.get(tid, [])
+        position = bisect_right(rows, (at, float("inf"))) - 1
+        return self.put.get(rows[position][2]) if position >= 0 and at <= rows[position][1] else None
 
 
 def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
@@ -108,8 +108,8 @@ def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
             " ifnull(a.endNs, t.startNs) FROM TASK t JOIN COMPUTE_TASK_INFO USING (globalTaskId)"
             " LEFT JOIN CANN_API a USING (connectionId)"
             f" WHERE globalTaskId NOT IN ({bounded})"):
-        asked = queue.asked(tid, launch)
-        first, last = (step_of(launch), step_of(launched)) if asked is None else (step_of(asked), step_of(asked))
+        queued = queue.queued(tid, launch)
+        first, last = (step_of(launch), step_of(launched)) if queued is None else (step_of(queued), step_of(queued))
         if first == last and first is not None:
             spans[device, first].compute.append((start, end))
         elif first != last:
@@ -125,8 +125,8 @@ def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
                 f"SELECT o.startNs, o.endNs, {own}, value, a.globalTid, ifnull(a.startNs, o.startNs)"
                 " FROM COMMUNICATION_OP o LEFT JOIN STRING_IDS ON id = opName"
                 f" LEFT JOIN CANN_API a USING (connectionId){measured}"):
-            asked = queue.asked(tid, launch)
-            step = step_of(launch if asked is None else asked)
+            queued = queue.queued(tid, launch)
+            step = step_of(launch if queued is None else queued)
             if step is not None:
                 spans[device, step].communication.append((start, end))
                 if str(name).startswith("hcom_receive"):
@@ -144,21 +144,21 @@ def d10(rank: Rank, check: Check) -> None:
     steps = _steps(rank)
     begins = {ident: begin for ident, begin, _ in steps}
     spans = _collect(rank, steps)
-    told: set[tuple[int, str]] = set()
+    reported: set[tuple[int, str]] = set()
     query = f"SELECT {'deviceId,' if keyed else ''} step, {', '.join(FIELDS)} FROM StepTraceTime"
     for row in rank.analysis.execute(query):
         device, row = (row[0], row[1:]) if keyed else (next(iter(rank.devices), 0), row)
         key = device, str(row[0] or "")
-        check.expect(key not in told, f"step {key} occurs twice")
-        told.add(key)
+        check.expect(key not in reported, f"step {key} occurs twice")
+        reported.add(key)
         check.expect(key[1] in begins, f"step {key} is not in STEP_TIME")
         values = dict(zip(FIELDS, row[1:]))
         wrong = [[f"{name} {values[name]}, expected {value:.3f}" for name, value in right.items()
                   if abs(values[name] - value) > 0.0015] for right in spans[key].candidates(begins.get(key[1]))]
-        check.saw(len(FIELDS))
+        check.inspected(len(FIELDS))
         for text in min(wrong, key=len):
             check.fail(f"step {key}: {text}")
-    for key in spans.keys() - told:
+    for key in spans.keys() - reported:
         check.expect(not spans[key].compute, f"step {key} is missing")
 
 

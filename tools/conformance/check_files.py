@@ -35,8 +35,8 @@ def f1(rank: Rank, check: Check) -> None:
         for key in ("config", "start_info", "end_info", "rank_id"):
             check.expect(key in content, f"{path.name}: no {key}")
         number = INFO_NAME.fullmatch(path.name).group(2)
-        told = str(content.get("rank_id"))
-        check.expect(told == number or number is None and told == "-1", f"{path.name} says rank_id {told}")
+        rank_id = str(content.get("rank_id"))
+        check.expect(rank_id == number or number is None and rank_id == "-1", f"{path.name} says rank_id {rank_id}")
         config = content.get("config", {})
         for key in ("common_config", "experimental_config"):
             check.expect(key in config, f"{path.name}: no config.{key}")
@@ -107,9 +107,9 @@ def f7(rank: Rank, check: Check) -> None:
         raise Skip("real captures were renamed")
     match = RESULT_NAME.fullmatch(rank.path.name)
     check.expect(match is not None, f"{rank.path.name}")
-    told = rank.trace.process_id() if rank.trace else None
-    if match and told is not None:
-        check.expect(int(match.group(1)) == told, f"{rank.path.name}: the trace is of process {told}")
+    stated_pid = rank.trace.process_id() if rank.trace else None
+    if match and stated_pid is not None:
+        check.expect(int(match.group(1)) == stated_pid, f"{rank.path.name}: the trace is of process {stated_pid}")
     if match and rank.db and "TASK" in rank.db_tables:
         for (pid,) in rank.db.execute("SELECT DISTINCT globalPid FROM TASK"):
             check.expect(int(match.group(1)) == pid, f"{rank.path.name}: the database is of process {pid}")

@@ -82,7 +82,7 @@ def e2(rank: Rank, check: Check) -> None:
         elif row.name not in ("sched_switch", "irq", "softirq"):
             lanes[row.layer, row.lane].append(row)
     for (layer, lane), rows in lanes.items():
-        check.saw(len(rows))
+        check.inspected(len(rows))
         for one, other in _overlap(rows):
             check.fail(f"{layer} {lane}: {one.name} {one.start}..{one.end} and {other.name} {other.start}..{other.end}")
 
@@ -120,6 +120,6 @@ def e4(rank: Rank, check: Check) -> None:
         for one in rank.trace.layer(layer):
             lane = one.tid if isinstance(one.tid, str) else rank.trace.thread_name.get((one.pid, one.tid), "")
             ours[layer, lane, one.name, one.start, one.end] += 1
-    check.saw(sum(ours.values()))
+    check.inspected(sum(ours.values()))
     for key, count in ((ours - theirs) + (theirs - ours)).items():
         check.fail(f"{key}: {ours[key]} in the trace, {theirs[key]} in the database ({count})")

@@ -16,15 +16,15 @@ RULES = RuleSet()
 OWN_IDS = 5 << 28               # generation B: numbers of connections that are not CANN's
 COMPUTING, COMMUNICATION, EXPOSED, FREE = range(4)
 QUEUE, TRACE, OP, MSTX = 50002, 50003, 50001, 50004
-PLACE = {QUEUE: 0, TRACE: 1, OP: 2, MSTX: 3}
+POSITION = {QUEUE: 0, TRACE: 1, OP: 2, MSTX: 3}
 
 
 @RULES.rule("D15", "OVERLAP_ANALYSIS follows from the intervals of the tasks")
 def d15(rank: Rank, check: Check) -> None:
     db = has(rank, "OVERLAP_ANALYSIS", "TASK", "COMPUTE_TASK_INFO", "COMMUNICATION_OP")
-    told: dict[tuple[int, int], list[Interval]] = defaultdict(list)
+    reported: dict[tuple[int, int], list[Interval]] = defaultdict(list)
     for device, kind, start, end in db.execute("SELECT deviceId, type, startNs, endNs FROM OVERLAP_ANALYSIS"):
-        told[device, kind].append((start, end))
+        reported[device, kind].append((start, end))
     bounded = "SELECT 0" if "NPUSCOPE_TASK_TIME" not in rank.db_tables else \
         "SELECT globalTaskId FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds'"
     spans: dict[tuple[int, int], list[Interval]] = defaultdict(list)
@@ -36,18 +36,18 @@ def d15(rank: Rank, check: Check) -> None:
         f" HAVING min(globalTaskId IN ({bounded})))" if "COMMUNICATION_TASK_INFO" in rank.db_tables else ""
     for device, start, end in db.execute(f"SELECT deviceId, startNs, endNs FROM COMMUNICATION_OP{measured}"):
         spans[device, COMMUNICATION].append((start, end))
-    for device in {key[0] for key in told.keys() | spans.keys()}:
+    for device in {key[0] for key in reported.keys() | spans.keys()}:
         compute, comm = spans[device, COMPUTING], spans[device, COMMUNICATION]
         for kind, right in ((COMPUTING, union(compute)), (COMMUNICATION, union(comm)), (EXPOSED, minus(comm, compute))):
-            check.expect(length(minus(told[device, kind], right)) == 0
-                         and length(minus(right, told[device, kind])) == 0,
-                         f"device {device}, type {kind}: {len(told[device, kind])} spans of"
-                         f" {length(union(told[device, kind]))} ns, expected {length(right)} ns")
+            check.expect(length(minus(reported[device, kind], right)) == 0
+                         and length(minus(right, reported[device, kind])) == 0,
+                         f"device {device}, type {kind}: {len(reported[device, kind])} spans of"
+                         f" {length(union(reported[device, kind]))} ns, expected {length(right)} ns")
         busy = union(compute + comm)
         gaps = [(one[1], other[0]) for one, other in zip(busy, busy[1:])]
-        free = union(told[device, FREE])
+        free = union(reported[device, FREE])
         least = not length(busy) and not gaps and length(free) == 1     # where nothing was measured: I5
-        check.expect(free == union(gaps) or least, f"device {device}: {len(told[device, FREE])} free spans,"
+        check.expect(free == union(gaps) or least, f"device {device}: {len(reported[device, FREE])} free spans,"
                      f" expected {len(gaps)}")
 
 
@@ -56,9 +56,9 @@ def d16(rank: Rank, check: Check) -> None:
     db = has(rank, "PYTORCH_API")
     before = -1
     for kind, link in db.execute("SELECT type, connectionId FROM PYTORCH_API ORDER BY rowid"):
-        place = PLACE.get(kind, -1)
-        check.expect(place >= before, f"a row of type {kind} comes after type {before}")
-        before = max(place, before)
+        position = POSITION.get(kind, -1)
+        check.expect(position >= before, f"a row of type {kind} comes after type {before}")
+        before = max(position, before)
         check.expect(link is None or kind in (QUEUE, OP, MSTX), f"a row of type {kind} has connection {link}")
     if rank.generation == "B" and "CONNECTION_IDS" in rank.db_tables:
         cann = {row[0] for row in db.execute("SELECT connectionId FROM CANN_API")}
@@ -126,9 +126,9 @@ def j9(rank: Rank, check: Check) -> None:
     fields = ("Start Timestamp(us)", "Elapse Time(ms)", "Transit Time(ms)", "Wait Time(ms)", "Synchronization Time(ms)",
               "Idle Time(ms)")
     for step, name, value in operators(content):
-        for field, told in zip(fields, times.get((step, name), ())):
+        for field, shown in zip(fields, times.get((step, name), ())):
             right = value["Communication Time Info"][field]
-            check.expect(abs(told - right) <= 1e-6, f"{name}: {field} {told}, in the JSON {right}")
+            check.expect(abs(shown - right) <= 1e-6, f"{name}: {field} {shown}, in the JSON {right}")
     if "CommAnalyzerMatrix" not in table_names(db):      # a table without rows is not written
         check.expect(not any(value for _, _, value in operators(matrix)),
                      "the JSON has links, the database no CommAnalyzerMatrix")
@@ -138,6 +138,6 @@ def j9(rank: Rank, check: Check) -> None:
         " FROM CommAnalyzerMatrix")}
     for step, name, value in operators(matrix):
         for link, one in value.items():
-            for field, told in zip(("Transit Size(MB)", "Transit Time(ms)", "Bandwidth(GB/s)"),
+            for field, shown in zip(("Transit Size(MB)", "Transit Time(ms)", "Bandwidth(GB/s)"),
                                    links.get((step, name, link), ())):
-                check.expect(abs(told - one[field]) <= 1e-6, f"{name} {link}: {field} {told}, in the JSON {one[field]}")
+                check.expect(abs(shown - one[field]) <= 1e-6, f"{name} {link}: {field} {shown}, in the JSON {one[field]}")

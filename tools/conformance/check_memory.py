@@ -26,7 +26,7 @@ def c10(rank: Rank, check: Check) -> None:
         check.expect(count[PAIR] == count["PTA"] + count["GE"], f"{count}: sums and events do not match")
     latest: dict[str, int] = {}
     last: dict[str, tuple[float, float]] = {"PTA": (0.0, 0.0), "GE": (0.0, 0.0)}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         name, ts = row["Component"], us_to_ns(row["Timestamp(us)"])
         check.expect(ts >= latest.get(name, 0), f"{name} at {ts} is out of order")
         latest[name] = ts
@@ -37,7 +37,7 @@ def c10(rank: Rank, check: Check) -> None:
                          f"{PAIR} at {ts}: {values}, expected {right}")
         elif name in last:
             last[name] = (values[0], values[1])
-            follower = rows[place + 1] if place + 1 < len(rows) else {}
+            follower = rows[index + 1] if index + 1 < len(rows) else {}
             check.expect(follower.get("Component") == PAIR and follower.get("Timestamp(us)") == row["Timestamp(us)"],
                          f"{name} at {ts} is not followed by its sum")
 
@@ -90,4 +90,4 @@ def c12(rank: Rank, check: Check) -> None:
     check.expect(len(samples) == 1, f"modules have {sorted(samples)} samples")
     for name, times in stamps.items():
         check.expect(times == sorted(times), f"{name}: samples are out of order")
-    check.saw(len(table.rows))
+    check.inspected(len(table.rows))

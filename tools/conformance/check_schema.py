@@ -42,14 +42,14 @@ def s2(rank: Rank, check: Check) -> None:
     for database, known in ((rank.db, schema.tables(rank.generation)),
                             (rank.analysis, schema.analysis(rank.generation))):
         for name in sorted(table_names(database) & known.keys()) if database else ():
-            told = [(row[1], row[2].upper(), bool(row[5])) for row in database.execute(f"PRAGMA table_info({name})")]
+            columns = [(row[1], row[2].upper(), bool(row[5])) for row in database.execute(f"PRAGMA table_info({name})")]
             right = known[name]
             tail = schema.OPTIONAL_TAIL.get(name, ())
             short = [column for column in right if not (column[0] in tail and column in right[-len(tail):])] \
                 if tail and rank.generation == "B" else right
-            wrong = next((f"{one} should be {other}" for one, other in zip(told, right) if one != other),
-                         f"{len(told)} columns, expected {len(right)}")
-            check.expect(told in (right, short), f"{name}: {wrong}")
+            wrong = next((f"{one} should be {other}" for one, other in zip(columns, right) if one != other),
+                         f"{len(columns)} columns, expected {len(right)}")
+            check.expect(columns in (right, short), f"{name}: {wrong}")
 
 
 @RULES.rule("S3", "enumeration tables have exactly the known rows")
@@ -59,10 +59,10 @@ def s3(rank: Rank, check: Check) -> None:
         if name not in rank.db_tables:
             continue
         optional = schema.OPTIONAL_ENUM_ROWS.get(name, {})
-        told = dict(db.execute(f"SELECT id, name FROM {name}"))
-        for key in sorted(told.keys() | right.keys()):
-            good = told.get(key) == right.get(key) or key in optional and told.get(key) == optional[key]
-            check.expect(good, f"{name}: {key} is {told.get(key)!r}, expected {right.get(key)!r}")
+        names = dict(db.execute(f"SELECT id, name FROM {name}"))
+        for key in sorted(names.keys() | right.keys()):
+            good = names.get(key) == right.get(key) or key in optional and names.get(key) == optional[key]
+            check.expect(good, f"{name}: {key} is {names.get(key)!r}, expected {right.get(key)!r}")
 
 
 @RULES.rule("S4", "the files are sound SQLite databases that a reader can alter")
@@ -75,20 +75,20 @@ def s4(rank: Rank, check: Check) -> None:
             state = database.execute("PRAGMA quick_check").fetchone()[0]
             check.expect(state == "ok", f"{name}: {state}")
             for pragma, value in right.items():
-                told = database.execute(f"PRAGMA {pragma}").fetchone()[0]
-                check.expect(told == value, f"{name}: {pragma} is {told}, expected {value}")
+                value = database.execute(f"PRAGMA {pragma}").fetchone()[0]
+                check.expect(value == value, f"{name}: {pragma} is {value}, expected {value}")
 
 
 @RULES.rule("S5", "META_DATA states the schema version, other values are JSON")
 def s5(rank: Rank, check: Check) -> None:
     rows = need(rank).execute("SELECT name, value FROM META_DATA").fetchall()
-    told = dict(rows)
-    check.expect(len(told) == len(rows), "a name occurs twice")
+    found = dict(rows)
+    check.expect(len(found) == len(rows), "a name occurs twice")
     version = VERSION[rank.generation]
     major, minor, micro = version.split(".")
     for name, right in (("SCHEMA_VERSION", version), ("SCHEMA_VERSION_MAJOR", major), ("SCHEMA_VERSION_MINOR", minor),
                         ("SCHEMA_VERSION_MICRO", micro)):
-        check.expect(told.get(name) == right, f"{name} is {told.get(name)!r}, expected {right!r}")
+        check.expect(found.get(name) == right, f"{name} is {found.get(name)!r}, expected {right!r}")
     for name in ("ENV_VARIABLES", "parallel_group_info", "distributed_args"):
-        if name in told:
-            check.expect(isinstance(json.loads(told[name]), dict), f"{name} is no JSON object")
+        if name in found:
+            check.expect(isinstance(json.loads(found[name]), dict), f"{name} is no JSON object")

@@ -96,14 +96,14 @@ def x4(pair: Pair, check: Check) -> None:
     fields = ("computing, communication_not_overlapped, overlapped, communication, free, stage, bubble,"
               " communication_not_overlapped_and_exclude_receive, preparing")
     keyed = pair.db.generation == "B"
-    told = {(str(row[0]) if keyed else "", str(row[1] or "")): row[2:] for row in analysis.execute(
+    reported = {(str(row[0]) if keyed else "", str(row[1] or "")): row[2:] for row in analysis.execute(
         f"SELECT {'deviceId' if keyed else '0'}, step, {fields} FROM StepTraceTime")}
     rows = {(row.get("Device_id", ""), row["Step"]): [row[name] for name in table.header
                                                       if name not in ("Device_id", "Step")]
             for row in table.dicts() if not is_unmeasured(row)}
-    for key in sorted(told.keys() | rows.keys()):
-        check.expect(key in told and key in rows, f"step {key} is on one side only")
-        for name, one, other in zip(fields.split(", "), rows.get(key, ()), told.get(key, ())):
+    for key in sorted(reported.keys() | rows.keys()):
+        check.expect(key in reported and key in rows, f"step {key} is on one side only")
+        for name, one, other in zip(fields.split(", "), rows.get(key, ()), reported.get(key, ())):
             check.expect(abs(float(one) - other) <= 0.3,
                          f"step {key}: {name.strip()} {one} in the text, {other} in the db")
 
@@ -139,6 +139,6 @@ def x6(pair: Pair, check: Check) -> None:
         check.expect(left[key] == right[key], f"{key}: {left[key]} in the text, {right[key]} in the db")
     bounded = sum(one.args.get("time_source") == "host bounds" for one in trace.hardware)
     if bounded or columns(pair.db, "NPUSCOPE_TASK_TIME"):
-        told = db.execute("SELECT count(*) FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds'").fetchone()[0] \
+        reported = db.execute("SELECT count(*) FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds'").fetchone()[0] \
             if columns(pair.db, "NPUSCOPE_TASK_TIME") else 0
-        check.expect(told == bounded, f"{bounded} bounded tasks in the text, {told} in the db")
+        check.expect(reported == bounded, f"{bounded} bounded tasks in the text, {reported} in the db")

@@ -51,7 +51,7 @@ def judge(check: Check, trace: Trace, *flaws: str) -> None:
 def t1(rank: Rank, check: Check) -> None:
     trace = need(rank)
     check.expect(not trace.error, trace.error)
-    check.saw(trace.events)
+    check.inspected(trace.events)
     judge(check, trace, "ts")
     check.expect(trace.bare_freq <= (rank.generation == "A"), f"{trace.bare_freq} timestamps without decimals")
 
@@ -157,7 +157,7 @@ def t7(rank: Rank, check: Check) -> None:
         for one in trace.torch(cat):
             lanes[one.tid].append((one.start, one.end))
         for tid, spans in lanes.items():
-            check.saw(len(spans))
+            check.inspected(len(spans))
             pair = first_not_nested(spans)
             if pair:
                 check.fail(f"{cat} of thread {tid}: {pair[0]} and {pair[1]} overlap")
@@ -203,10 +203,10 @@ def t9(rank: Rank, check: Check) -> None:
         _contiguous(check, [span for name in OVERLAP_LANES if name != "Communication" for span in spans[name]])
 
 
-def _same_spans(check: Check, what: str, told: list[Interval], right: list[Interval]) -> None:
-    told, right = [_close_gaps(union(spans)) for spans in (told, right)]
-    check.expect(len(told) == len(right), f"{what}: {len(told)} separate spans, expected {len(right)}")
-    for one, other in zip(told, right):
+def _same_spans(check: Check, what: str, printed: list[Interval], right: list[Interval]) -> None:
+    printed, right = [_close_gaps(union(spans)) for spans in (printed, right)]
+    check.expect(len(printed) == len(right), f"{what}: {len(printed)} separate spans, expected {len(right)}")
+    for one, other in zip(printed, right):
         check.expect(abs(one[0] - other[0]) <= EDGE_NS and abs(one[1] - other[1]) <= EDGE_NS,
                      f"{what}: {one}, expected {other}")
 
@@ -233,7 +233,7 @@ def _contiguous(check: Check, spans: list[Interval]) -> None:
 @RULES.rule("T10", "no negative duration, async_npu starts at operators, one mark per step")
 def t10(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    check.saw(len(trace.slices))
+    check.inspected(len(trace.slices))
     judge(check, trace, "dur < 0", "dur")
     for flow in trace.flows:
         if flow.cat == "async_npu" and flow.phase == "s":
@@ -249,14 +249,14 @@ def t11(rank: Rank, check: Check) -> None:
     if rank.generation == "B":
         raise Skip(f"no reader needs it: {trace.flaws['order'].count} events are out of order")
     rank.one_device()
-    check.saw(trace.events - trace.phases["M"])
+    check.inspected(trace.events - trace.phases["M"])
     judge(check, trace, "order")
 
 
 @RULES.rule("V1", "only phases that the viewer draws")
 def v1(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    check.saw(trace.events)
+    check.inspected(trace.events)
     judge(check, trace, "phase")
 
 
@@ -266,21 +266,21 @@ def v2(rank: Rank, check: Check) -> None:
     flaw = trace.flaws.get("ph is not the last key")
     if rank.generation == "A":
         raise Skip(f"generation A: {flaw.count if flaw else 0} of {trace.events} events have it elsewhere")
-    check.saw(trace.events)
+    check.inspected(trace.events)
     judge(check, trace, "ph is not the last key")
 
 
 @RULES.rule("V3", "no timestamp at or before zero")
 def v3(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    check.saw(trace.events - trace.phases["M"])
+    check.inspected(trace.events - trace.phases["M"])
     judge(check, trace, "ts <= 0")
 
 
 @RULES.rule("V4", "counters have numbers and no id")
 def v4(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    check.saw(trace.phases["C"])
+    check.inspected(trace.phases["C"])
     judge(check, trace, "counter with id", "counter without series")
 
 
@@ -294,12 +294,12 @@ def v5(rank: Rank, check: Check) -> None:
             continue
         check.expect(isinstance(pid, int), f"{name}: pid {pid!r} is no number")
         if isinstance(pid, int) and name not in HOST_LAYERS | {"Python", "Python GC", ""}:
-            told = pid & 31 | (pid >> 43 & 3) << 5      # docs/outputs.md: the vendor has no device above 31
+            device = pid & 31 | (pid >> 43 & 3) << 5      # docs/outputs.md: the vendor has no device above 31
             label = trace.label.get(pid, "")
             if label.startswith("NPU "):
-                check.expect(label == f"NPU {told}", f"{name}: label {label!r}, pid says {told}")
+                check.expect(label == f"NPU {device}", f"{name}: label {label!r}, pid says {device}")
             if device and label.startswith("NPU"):
-                check.expect(told in device, f"{name}: pid says device {told}, the tables {sorted(device)}")
+                check.expect(device in device, f"{name}: pid says device {device}, the tables {sorted(device)}")
 
 
 def _device_of_tables(rank: Rank) -> set[int]:
@@ -341,7 +341,7 @@ def v8(rank: Rank, check: Check) -> None:
     trace = need(rank)
     for (pid, tid), lane in trace.lanes.items():
         if trace.name.get(pid) in ("CANN", "OS Runtime API"):
-            check.saw(len(lane.slices))
+            check.inspected(len(lane.slices))
             pair = first_not_nested((one.start, one.end) for one in lane.slices)
             if pair:
                 check.fail(f"{trace.name[pid]} thread {tid}: {pair[0]} and {pair[1]} overlap")
@@ -385,7 +385,7 @@ def v10(rank: Rank, check: Check) -> None:
 @RULES.rule("V11", "slices and metadata are complete")
 def v11(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    check.saw(len(trace.slices) + trace.phases["M"])
+    check.inspected(len(trace.slices) + trace.phases["M"])
     judge(check, trace, "slice without name or tid", "metadata")
     for one in trace.hardware:
         missing = {"Task Type", "Physic Stream Id", "Task Id", "connection_id"} - set(one.args)
@@ -402,9 +402,9 @@ def v12(rank: Rank, check: Check) -> None:
     keys = ("start_low_us", "start_high_us", "end_low_us", "end_high_us")
     for one in trace.hardware:
         if not one.bounded:
-            given = [key for key in keys if one.args.get(key) is not None]
-            if given and one.args.get("time_source") is None:
-                check.fail(f"{one.name} at {one.start} has {given} and no time_source")
+            present = [key for key in keys if one.args.get(key) is not None]
+            if present and one.args.get("time_source") is None:
+                check.fail(f"{one.name} at {one.start} has {present} and no time_source")
             continue
         low, high, end_low, end_high = (us_to_ns(one.args[key]) if key in one.args else None for key in keys)
         check.expect(0 < one.length <= 1,

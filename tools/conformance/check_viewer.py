@@ -33,7 +33,7 @@ def _ftrace(rank: Rank) -> sqlite3.Connection:
 def i1(rank: Rank, check: Check) -> None:
     kinds: dict[tuple[str, str], Any] = {}
     for name, args in _ftrace(rank).execute("SELECT name, args FROM slice WHERE args IS NOT NULL"):
-        check.saw()
+        check.inspected()
         for key, value in json.loads(args).items():
             if not isinstance(value, str):
                 kinds.setdefault((name if name in ("Running", "Runnable", "Sleeping", "sched_switch") else "slice",
@@ -107,7 +107,7 @@ def i7(rank: Rank, check: Check) -> None:
     db = need(rank)
     for table in ("CPU_USAGE", "HOST_MEM_USAGE", "HOST_DISK_USAGE", "HOST_NETWORK_USAGE"):
         if table in rank.db_tables:
-            check.saw(one(db, f"SELECT count(*) FROM {table}"))
+            check.inspected(one(db, f"SELECT count(*) FROM {table}"))
             lost = one(db, f"SELECT count(*) FROM {table} WHERE typeof(usage) NOT IN ('integer', 'real')")
             if lost:
                 check.fail(f"{table}: {lost} rows without a number: Insight drops them")
@@ -140,7 +140,7 @@ def i11(rank: Rank, check: Check) -> None:
     check.expect(rows > 0 or not device, f"nothing ran on a device, but there are {device}: four lanes without a slice")
     if "NPUSCOPE_THREAD" not in rank.db_tables or "OSRT_API" not in rank.db_tables:
         return                                  # of another profiler, which has no names
-    told = dict(has(rank, "NPUSCOPE_PROCESS").execute("SELECT pid, name FROM NPUSCOPE_PROCESS")) \
+    names = dict(has(rank, "NPUSCOPE_PROCESS").execute("SELECT pid, name FROM NPUSCOPE_PROCESS")) \
         if "NPUSCOPE_PROCESS" in table_names(db) else {}
     for (pid,) in db.execute("SELECT DISTINCT globalTid >> 32 FROM OSRT_API"):
-        check.expect(bool(told.get(pid)), f"process {pid} has no name in NPUSCOPE_PROCESS")
+        check.expect(bool(names.get(pid)), f"process {pid} has no name in NPUSCOPE_PROCESS")

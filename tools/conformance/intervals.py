@@ -30,12 +30,12 @@ def minus(left: Iterable[Interval], right: Iterable[Interval]) -> list[Interval]
             index -= 1
         while index < len(holes) and holes[index][1] <= start:
             index += 1
-        place = index
-        while place < len(holes) and holes[place][0] < end:
-            if holes[place][0] > start:
-                result.append((start, holes[place][0]))
-            start = max(start, holes[place][1])
-            place += 1
+        at = index
+        while at < len(holes) and holes[at][0] < end:
+            if holes[at][0] > start:
+                result.append((start, holes[at][0]))
+            start = max(start, holes[at][1])
+            at += 1
         if start < end:
             result.append((start, end))
     return result

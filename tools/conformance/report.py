@@ -24,7 +24,7 @@ class Check:
     reason: str = ""
     remarks: list[str] = field(default_factory=list)
 
-    def saw(self, count: int = 1) -> None:
+    def inspected(self, count: int = 1) -> None:
         """COUNT more objects were checked."""
         self.examined += count
 

@@ -171,7 +171,7 @@ _MODULES = ("SLOG,IDEDD,IDEDH,HCCL,FMK,HIAIENGINE,DVPP,RUNTIME,CCE,HDC,DRV,MDCFU
             "ROCE,TEFUSION,PROFILING,DP,APP,TS,TSDUMP,AICPU,LP,TDT,FE,MD,MB,ME,IMU,IMP,GE,MDCFUSA,CAMERA,ASCENDCL,"
             "TEEOS,ISP,SIS,HSM,DSS,PROCMGR,BBOX,AIVECTOR,TBE,FV,MDCMAP,TUNE,HSS,FFTS,OP,UDF,HICAID,TSYNC,AUDIO,TPRT,"
             "ASCENDCKERNEL,ASYS,ATRACE,RTC,SYSMONITOR,AMP,ADETECT,MBUFF,CUSTOM").split(",")
-_GONE = {*range(12, 22), 26, 46, 59}
+_REMOVED = {*range(12, 22), 26, 46, 59}
 _MSTX = {0: "marker", 1: "push/pop", 2: "start/end", 3: "marker_ex"}
 
 ENUMS: dict[str, dict[str, dict[int, str]]] = {
@@ -194,7 +194,7 @@ ENUMS: dict[str, dict[str, dict[int, str]]] = {
         "ENUM_HCCL_RDMA_TYPE": {0: "RDMA_SEND_NOTIFY", 1: "RDMA_SEND_PAYLOAD", 255: "RESERVED", **_NONE},
         "ENUM_MSTX_EVENT_TYPE": _MSTX,
         "ENUM_MODULE": {number: {2: "SCC", 5: "CCU", 11: "NET"}.get(number, name)
-                        for number, name in enumerate(_MODULES) if number not in _GONE},
+                        for number, name in enumerate(_MODULES) if number not in _REMOVED},
         "ENUM_MEMCPY_OPERATION": {**dict(enumerate((
             "host to host", "host to device", "device to host", "device to device", "managed memory",
             "addr device to device", "host to device ex", "device to host ex"))), 65535: "other"},

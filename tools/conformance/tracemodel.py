@@ -233,13 +233,13 @@ def scan(paths: list[Path]) -> Trace:
         try:
             for event in events(path):
                 trace.events += 1
-                _take(trace, event, key_sets, names)
+                _read_event(trace, event, key_sets, names)
         except ValueError as error:
             trace.error = str(error)
     return trace
 
 
-def _take(trace: Trace, event: dict[str, Any], key_sets: dict[Any, Any], names: dict[str, str]) -> None:
+def _read_event(trace: Trace, event: dict[str, Any], key_sets: dict[Any, Any], names: dict[str, str]) -> None:
     phase = event.get("ph")
     trace.phases[phase] += 1
     if next(reversed(event), "") != "ph":
@@ -249,15 +249,15 @@ def _take(trace: Trace, event: dict[str, Any], key_sets: dict[Any, Any], names: 
         return
     trace.pids.add(event.get("pid"))
     if phase == "M":
-        _take_metadata(trace, event)
+        _read_metadata(trace, event)
         return
     ts = _timestamp(trace, event)
     if ts is None:
         return
     if phase in "XI":
-        _take_slice(trace, event, ts, key_sets, names)
+        _read_slice(trace, event, ts, key_sets, names)
     elif phase == "C":
-        _take_counter(trace, event)
+        _read_counter(trace, event)
     else:
         trace.flows.append(Flow(phase, event.get("cat", ""), event.get("id"), event.get("pid"), event.get("tid"), ts))
 
@@ -288,7 +288,7 @@ def _timestamp(trace: Trace, event: dict[str, Any]) -> Optional[int]:
 _OWN_ORDER = TORCH_CATS | {"async_npu", "async_task_queue", "fwdbwd", "GC", "MsTx", "Data_aug Bound", "GetNext Time"}
 
 
-def _take_metadata(trace: Trace, event: dict[str, Any]) -> None:
+def _read_metadata(trace: Trace, event: dict[str, Any]) -> None:
     kind, pid, args = event.get("name"), event.get("pid"), event.get("args") or {}
     if kind == "process_name":
         trace.name[pid] = str(args.get("name"))
@@ -304,7 +304,7 @@ def _take_metadata(trace: Trace, event: dict[str, Any]) -> None:
         trace.flaws["metadata"].add(event)
 
 
-def _take_slice(trace: Trace, event: dict[str, Any], ts: int, key_sets: dict[Any, Any], names: dict[str, str]) -> None:
+def _read_slice(trace: Trace, event: dict[str, Any], ts: int, key_sets: dict[Any, Any], names: dict[str, str]) -> None:
     dur = event.get("dur", 0 if event["ph"] == "I" else None)
     if isinstance(dur, bool) or not isinstance(dur, (int, Number)):
         trace.flaws["dur"].add(event)
@@ -322,7 +322,7 @@ def _take_slice(trace: Trace, event: dict[str, Any], ts: int, key_sets: dict[Any
                               event.get("cat"), kept))
 
 
-def _take_counter(trace: Trace, event: dict[str, Any]) -> None:
+def _read_counter(trace: Trace, event: dict[str, Any]) -> None:
     if "id" in event:
         trace.flaws["counter with id"].add(event)
     args = event.get("args")

@@ -24,9 +24,9 @@ class Unavailable(Exception):
 
 def default_cache() -> Path:
     """Where packages and kernels are kept: NPUSCOPE_VM_CACHE, /var/cache for root, else the user's cache."""
-    told = os.environ.get("NPUSCOPE_VM_CACHE")
-    if told:
-        return Path(told)
+    configured = os.environ.get("NPUSCOPE_VM_CACHE")
+    if configured:
+        return Path(configured)
     if os.geteuid() == 0:
         return Path("/var/cache/npuscope-vm")
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "npuscope-vm"
@@ -105,17 +105,17 @@ class Archive:
                 found.append((fields["Version"], names))
         return found
 
-    def download(self, packages: list[str], place: Path) -> list[Path]:
-        """Each package as a file in PLACE; `name=version` is understood. Raises Unavailable."""
-        place.mkdir(parents=True, exist_ok=True)
-        before = set(place.glob("*.deb"))
+    def download(self, packages: list[str], folder: Path) -> list[Path]:
+        """Each package as a file in FOLDER; `name=version` is understood. Raises Unavailable."""
+        folder.mkdir(parents=True, exist_ok=True)
+        before = set(folder.glob("*.deb"))
         try:
-            self._apt("apt-get", "-qq", "download", *packages, cwd=place)
+            self._apt("apt-get", "-qq", "download", *packages, cwd=folder)
         except Unavailable:
-            for stray in set(place.glob("*.deb")) - before:
+            for stray in set(folder.glob("*.deb")) - before:
                 stray.unlink()
             raise
-        return sorted(set(place.glob("*.deb")) - before)
+        return sorted(set(folder.glob("*.deb")) - before)
 
     def with_dependencies(self, packages: list[str]) -> list[Path]:
         """The files of PACKAGES and of all that they depend on, in apt's own cache."""
@@ -134,7 +134,7 @@ class Archive:
         return done.stdout
 
 
-def unpack(package: Path, place: Path) -> None:
+def unpack(package: Path, folder: Path) -> None:
     """The files of PACKAGE below the directory."""
-    place.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["dpkg-deb", "-x", str(package), str(place)], check=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["dpkg-deb", "-x", str(package), str(folder)], check=True)

@@ -27,7 +27,7 @@ def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
-    arch, place = sys.argv[1], Path(sys.argv[2])
+    arch, folder = sys.argv[1], Path(sys.argv[2])
     cache = debian.default_cache()
     cache.mkdir(parents=True, exist_ok=True)
     try:
@@ -36,24 +36,24 @@ def main() -> int:
             archive = debian.Archive(cache, arch, ("bookworm", "bookworm-security"))
             archive.update()
             packages = archive.with_dependencies(PACKAGES)
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             for package in packages:
-                debian.unpack(package, place)
-        mend_links(place)
+                debian.unpack(package, folder)
+        mend_links(folder)
     except (debian.Unavailable, OSError, subprocess.CalledProcessError) as error:
         print(f"sysroot: no {arch} packages: {error}: check the network and the sources of apt", file=sys.stderr)
         return 1
     return 0
 
 
-def mend_links(place: Path) -> None:
+def mend_links(folder: Path) -> None:
     """Absolute links would lead to the host's own files."""
-    for path in place.rglob("*"):
+    for path in folder.rglob("*"):
         if path.is_symlink() and str(path.readlink()).startswith("/"):
-            target = place / str(path.readlink()).lstrip("/")
+            target = folder / str(path.readlink()).lstrip("/")
             path.unlink()
             if target.exists():
-                path.symlink_to("../" * (len(path.relative_to(place).parts) - 1) + str(target.relative_to(place)))
+                path.symlink_to("../" * (len(path.relative_to(folder).parts) - 1) + str(target.relative_to(folder)))
 
 
 if __name__ == "__main__":

@@ -55,11 +55,11 @@ class Run:
                 for line in f:
                     kind, *fields = line.rstrip("\n").split("\t")
                     self.truth.setdefault(kind, []).append(fields)
-        self.pieces = [(0, int(self.truth["device"][0][2]), float(self.truth["device"][0][3]))]
-        self.pieces += [(int(f[1]), int(f[2]), float(f[3])) for f in self.truth.get("clock_step", [])]
+        self.segments = [(0, int(self.truth["device"][0][2]), float(self.truth["device"][0][3]))]
+        self.segments += [(int(f[1]), int(f[2]), float(f[3])) for f in self.truth.get("clock_step", [])]
 
     def ticks(self, raw):
-        at, base, ppm = [p for p in self.pieces if p[0] <= raw][-1]
+        at, base, ppm = [p for p in self.segments if p[0] <= raw][-1]
         return base + (raw - at) * HZ[self.chip] * (10 ** 9 + round(ppm * 1000)) // 10 ** 18
 
     def device_ns(self, raw):
@@ -519,7 +519,7 @@ def clocks(run):
             widths.append(end - begin)
             outside += not run.ticks(begin) <= value <= run.ticks(end) + 1
     expect(outside == 0, f"{outside} readings are outside of their brackets")
-    expect(len(run.pieces) == 2, "one step of the clock")
+    expect(len(run.segments) == 2, "one step of the clock")
     late = sum(w > 300_000 for w in widths)
     expect(late >= 10, f"{late} outliers")  # 100 in 1000 are ordered
 

@@ -40,8 +40,8 @@ def columns(rows: list[tuple[float, float, float]]) -> list[list[float]]:
     length = rows[-1][0] or 1
     found: list[list[float]] = [[] for _ in range(COLUMNS)]
     for time, error, bound in rows:
-        place = min(COLUMNS - 1, int(time / length * COLUMNS))
-        one = found[place]
+        bin = min(COLUMNS - 1, int(time / length * COLUMNS))
+        one = found[bin]
         if not one:
             one += [error, error, bound]
         one[0], one[1], one[2] = min(one[0], error), max(one[1], error), max(one[2], bound)
@@ -106,9 +106,9 @@ def draw(rows: list[tuple[float, float, float]]) -> str:
     for number in range(7):
         body.append(f'<text x="{LEFT + number * COLUMNS / 6:.0f}" y="{HEIGHT - BOTTOM + 18}" class="m">'
                     f'{length * number / 6:.0f} s</text>')
-    told = "   ".join(f"p{share:g} {share_of(errors, share):.3f}" for share in SHARES[:-1])
+    summary = "   ".join(f"p{share:g} {share_of(errors, share):.3f}" for share in SHARES[:-1])
     inside = sum(abs(row[1]) <= row[2] for row in rows) / len(rows)
-    body += [f'<text x="{LEFT}" y="22" class="t">error of device times against the truth, us: {told}   '
+    body += [f'<text x="{LEFT}" y="22" class="t">error of device times against the truth, us: {summary}   '
              f'max {errors[-1]:.3f}</text>',
              f'<text x="{LEFT}" y="{HEIGHT - 8}">band: what the result says of its own error '
              f'(true for {inside:.4%} of {len(rows)} times)</text>',

@@ -92,14 +92,14 @@ class Comparison:
 
     def _match_tasks(self) -> list[DeviceTask]:
         """Pair tasks of one (device, stream, id) by nearest start; return what is left over."""
-        told: dict[tuple[int, int, int], list[DeviceTask]] = defaultdict(list)
+        reported: dict[tuple[int, int, int], list[DeviceTask]] = defaultdict(list)
         true: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for task in self.tasks:
-            told[task.device, task.stream, task.task & 0xFFFF].append(task)
+            reported[task.device, task.stream, task.task & 0xFFFF].append(task)
         for index, fact in enumerate(self.truth.tasks):
             true[fact.device, fact.stream, fact.task & 0xFFFF].append(index)
         extra: list[DeviceTask] = []
-        for key, group in told.items():
+        for key, group in reported.items():
             left = self._pair(true.get(key, []), group)
             for task in left:
                 subtask = task.context != NO_CONTEXT and len(left) < len(group)
@@ -113,15 +113,15 @@ class Comparison:
         pairs = []
         for number, task in enumerate(group):
             low = bisect_left(starts, task.start - self.reach)
-            for place in range(low, bisect_right(starts, task.start + self.reach)):
-                pairs.append((abs(starts[place] - task.start), place, number))
-        used_place: set[int] = set()
+            for at in range(low, bisect_right(starts, task.start + self.reach)):
+                pairs.append((abs(starts[at] - task.start), at, number))
+        used: set[int] = set()
         used_task: set[int] = set()
-        for _, place, number in sorted(pairs):
-            if place not in used_place and number not in used_task:
-                used_place.add(place)
+        for _, at, number in sorted(pairs):
+            if at not in used and number not in used_task:
+                used.add(at)
                 used_task.add(number)
-                self.matched[facts[place]] = group[number]
+                self.matched[facts[at]] = group[number]
         return [task for number, task in enumerate(group) if number not in used_task]
 
     def _judge_tasks(self, tally: Tally, launches: set[int]) -> None:
@@ -214,12 +214,12 @@ class Comparison:
         tally.count["steps_expected"] += len(whole)
         pairs = self._pair_steps(whole)
         tally.count["steps_found"] += len(pairs)
-        for step, told in pairs:
-            if told.start is not None:
-                tally.boundary_errors.append(abs(told.start - self.real(step.begin)) / 1000)
-            if told.end is not None:
-                tally.boundary_errors.append(abs(told.end - self.real(following[step.number])) / 1000)
-        offsets = {int(told.ident) - step.number for step, told in pairs if told.ident.isdigit()}
+        for step, reported in pairs:
+            if reported.start is not None:
+                tally.boundary_errors.append(abs(reported.start - self.real(step.begin)) / 1000)
+            if reported.end is not None:
+                tally.boundary_errors.append(abs(reported.end - self.real(following[step.number])) / 1000)
+        offsets = {int(reported.ident) - step.number for step, reported in pairs if reported.ident.isdigit()}
         offset = offsets.pop() if len(offsets) == 1 else 0
         tally.count["steps_renumbered"] += offset != 0
         found = {step.number for step, _ in pairs}
@@ -228,8 +228,8 @@ class Comparison:
     def _pair_steps(self, whole: list[Step]) -> list[tuple[Step, ResultStep]]:
         timed = [step for step in self.steps if step.start is not None and step.end is not None]
         if not timed:
-            told = {step.ident: step for step in self.steps}
-            return [(step, told[str(step.number)]) for step in whole if str(step.number) in told]
+            reported = {step.ident: step for step in self.steps}
+            return [(step, reported[str(step.number)]) for step in whole if str(step.number) in reported]
         timed.sort(key=lambda step: step.start or 0)
         starts = [step.start for step in timed]
         pairs = []
@@ -253,9 +253,9 @@ class Comparison:
             launch = self.truth.launches.get(self.truth.tasks[index].launch)
             if not launch or not task.kernel or task.step is None:
                 continue
-            place = bisect_right(begins, launch.begin) - 1
-            inside = place >= 0 and launch.begin < steps[place].end
-            number = steps[place].number if inside else None
+            at = bisect_right(begins, launch.begin) - 1
+            inside = at >= 0 and launch.begin < steps[at].end
+            number = steps[at].number if inside else None
             right = {str(number + offset)} if inside else set()
             if number not in whole or number not in found:
                 right.add("")
@@ -289,8 +289,8 @@ class _Lanes:
         """Is there a call over [begin, end] on the launch's thread that made no other call's launch?"""
         starts = self._starts.get(launch.tid, [])
         low = bisect_left(starts, begin - self._longest.get(launch.tid, 0))
-        for place in range(low, bisect_right(starts, end)):
-            api = self._by_tid[launch.tid][place]
+        for at in range(low, bisect_right(starts, end)):
+            api = self._by_tid[launch.tid][at]
             owner = self._claimed.get(id(api), (launch.tid, launch.begin))
             if api.end < begin or owner != (launch.tid, launch.begin):
                 continue

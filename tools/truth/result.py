@@ -107,11 +107,11 @@ def load(root: Path, form: str) -> Iterator[Result]:
 
 
 def _files(folder: Path, form: str) -> list[Path]:
-    for place in (folder / "ASCEND_PROFILER_OUTPUT", folder):
+    for below in (folder / "ASCEND_PROFILER_OUTPUT", folder):
         if form == "text":
-            found = [path for path in (place / "trace_view.json",) if path.is_file()]
+            found = [path for path in (below / "trace_view.json",) if path.is_file()]
         else:
-            found = sorted(path for path in place.glob("*.db") if _DB_NAME.fullmatch(path.name))
+            found = sorted(path for path in below.glob("*.db") if _DB_NAME.fullmatch(path.name))
         if found:
             return found
     return []
@@ -185,8 +185,8 @@ def _clock_errors(rows: Iterator[tuple[Any, ...]]) -> Callable[[int, int], Optio
 
     def at(device: int, time: int) -> Optional[int]:
         lane = lanes.get(device, [])
-        place = bisect_right(lane, (time, time, 1 << 63)) - 1
-        return lane[place][2] if place >= 0 and time <= lane[place][1] else None
+        index = bisect_right(lane, (time, time, 1 << 63)) - 1
+        return lane[index][2] if index >= 0 and time <= lane[index][1] else None
     return at
 
 
@@ -198,8 +198,8 @@ def _steps_from_launches(result: Result) -> None:
         api = result.apis.get(task.connection)
         if not task.kernel or not api or not steps:
             continue
-        place = bisect_right(starts, api.start) - 1
-        task.step = steps[place].ident if place >= 0 and api.start < steps[place].end else ""
+        index = bisect_right(starts, api.start) - 1
+        task.step = steps[index].ident if index >= 0 and api.start < steps[index].end else ""
 
 
 # ---- text ----
@@ -264,12 +264,12 @@ def _apis_of_flows(result: Result, starts: list[tuple[Any, ...]]) -> None:
 
 def _steps_from_csv(result: Result, folder: Path) -> None:
     """Read kernels and their steps from kernel_details.csv, where there is one."""
-    place = folder / "ASCEND_PROFILER_OUTPUT"
-    steps = place / "step_trace_time.csv"
+    output = folder / "ASCEND_PROFILER_OUTPUT"
+    steps = output / "step_trace_time.csv"
     if not result.steps and steps.is_file():
         with open(steps, newline="", encoding="utf-8") as file:
             result.steps = [ResultStep(row["Step"], None, None) for row in csv.DictReader(file) if row.get("Step")]
-    kernels = place / "kernel_details.csv"
+    kernels = output / "kernel_details.csv"
     if not kernels.is_file():
         return
     index = {(task.name, task.start): task for task in result.tasks}

@@ -153,9 +153,9 @@ class Truth:
         lanes = {tid: sorted(spans) for tid, spans in self.collectives.items()}
         starts = {tid: [span[0] for span in spans] for tid, spans in lanes.items()}
         for launch in self.launches.values():
-            place = bisect_right(starts.get(launch.tid, []), launch.begin) - 1
-            if place >= 0 and launch.begin <= lanes[launch.tid][place][1]:
-                result[launch.ident] = lanes[launch.tid][place]
+            at = bisect_right(starts.get(launch.tid, []), launch.begin) - 1
+            if at >= 0 and launch.begin <= lanes[launch.tid][at][1]:
+                result[launch.ident] = lanes[launch.tid][at]
         return result
 
     def first_phase_begin(self) -> dict[int, int]:

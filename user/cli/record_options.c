@@ -178,7 +178,7 @@ static const struct nps_option_word format_words[] = {
 #define AT(type, member) NPS_OPTION_MEMBER(type, struct nps_record_args, member)
 #define DOMAINS_VALID                                                                                        \
 	"a list of at most " STR(NPS_MSTX_DOMAINS) " names shorter than " STR(NPS_STR_MAX) " bytes"
-#define GIVEN(member) .given = offsetof(struct nps_record_args, member)
+#define REQUESTED(member) .requested = offsetof(struct nps_record_args, member)
 
 static const struct nps_option record_options[] = {
 	{ NPS_OPTION_GROUP, .name = "Targets" },
@@ -224,7 +224,7 @@ static const struct nps_option record_options[] = {
 
 	{ NPS_OPTION_GROUP, .name = "What to record of the host" },
 	{ NPS_OPTION_SET, 0, "host-sys", "LIST", "Parts of the host, separated by commas",
-	  AT(unsigned int, host_sys), GIVEN(host_sys_given), .words = host_words,
+	  AT(unsigned int, host_sys), REQUESTED(has_host_sys), .words = host_words,
 	  .otherwise = "osrt; with -a: cpu,mem,disk,network; with --level none: none" },
 	{ NPS_OPTION_NUMBER, 0, "host-sys-freq", "HZ", "Samples a second", AT(unsigned int, rec.host_sys_hz),
 	  .min = 1, .max = NPS_HOST_SYS_MOST_HZ, .value = "50" },
@@ -414,16 +414,16 @@ static void args_settle(struct nps_record_args *a)
 {
 	if (a->rec.all && !a->rec.devices.chosen)
 		a->rec.devices.all = true;
-	if (!a->host_sys_given)
+	if (!a->has_host_sys)
 		a->host_sys = a->rec.all		       ? NPS_HOST_SYS_SAMPLED
 			      : a->rec.level == NPS_LEVEL_NONE ? 0
 							       : NPS_HOST_SYS_OSRT;
-	a->rec.host_asked = (a->host_sys_given && a->host_sys) || a->rec.stacks.on_cpu ||
-			    a->rec.stacks.off_cpu;
+	a->rec.host_requested = (a->has_host_sys && a->host_sys) || a->rec.stacks.on_cpu ||
+				a->rec.stacks.off_cpu;
 	a->rec.host_sys = a->host_sys & NPS_HOST_SYS_SAMPLED;
 	a->rec.osrt = a->host_sys & NPS_HOST_SYS_OSRT;
 	a->rec.stacks.children = a->rec.children;
-	a->rec.driver.given = a->rec.driver.calls || a->rec.driver.tasks;
+	a->rec.driver.requested = a->rec.driver.calls || a->rec.driver.tasks;
 	a->rec.pids = a->pids;
 }
 

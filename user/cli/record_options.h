@@ -18,7 +18,7 @@ struct nps_record_args {
 	unsigned int formats; /* NPS_FORMAT_* of the results; 0: none */
 	bool quiet, verbose, show_self;
 	unsigned int host_sys; /* NPS_HOST_SYS_* */
-	bool host_sys_given;
+	bool has_host_sys;
 };
 
 extern const struct nps_command nps_record_command; /* options of struct nps_record_args */

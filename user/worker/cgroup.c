@@ -120,7 +120,7 @@ static int join_group(char *line, pid_t pid, struct worker_error *e)
 	return ok ? 0 : e->error;
 }
 
-static char *read_groups(int proc)
+static char *cgroup_read(int proc)
 {
 	int fd = openat(proc, "cgroup", O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -145,7 +145,7 @@ static char *read_groups_of(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	text = proc < 0 ? NULL : read_groups(proc);
+	text = proc < 0 ? NULL : cgroup_read(proc);
 	if (proc >= 0)
 		close(proc);
 	return text;
@@ -164,7 +164,7 @@ static bool has_line(const char *text, const char *line)
 
 int worker_cgroups_join(int proc, pid_t pid, struct worker_error *e)
 {
-	char *theirs = read_groups(proc), *ours = read_groups_of(pid), *now = NULL, *rest = NULL;
+	char *theirs = cgroup_read(proc), *ours = read_groups_of(pid), *now = NULL, *rest = NULL;
 	char *copy = theirs ? strdup(theirs) : NULL;
 	int err = copy && ours ? 0 : worker_fail(e, -ESRCH, "the job's control groups");
 

@@ -16,9 +16,9 @@
 #define MOST_CAPABILITIES 64
 
 /* Which of the permitted capabilities are effective afterwards; NONE_LEFT: none are permitted, either. */
-enum what { ALL_IN_EFFECT, NONE_IN_EFFECT, NONE_LEFT };
+enum confine_right { ALL_IN_EFFECT, NONE_IN_EFFECT, NONE_LEFT };
 
-static int set_capabilities(enum what what)
+static int set_capabilities(enum confine_right what)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { { 0 } };
@@ -99,7 +99,7 @@ static int lock_capabilities(struct worker_error *e)
 	return 0;
 }
 
-int worker_take_ids(const struct worker_ids *ids, struct worker_error *e)
+int worker_set_ids(const struct worker_ids *ids, struct worker_error *e)
 {
 	const struct rlimit none = {
 		1, 1
@@ -117,7 +117,7 @@ int worker_take_ids(const struct worker_ids *ids, struct worker_error *e)
 	return err;
 }
 
-int worker_give_up(const struct worker_ids *ids, struct worker_error *e)
+int worker_drop_privileges(const struct worker_ids *ids, struct worker_error *e)
 {
 	int err;
 

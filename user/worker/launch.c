@@ -219,7 +219,7 @@ static char **host_environment(char *linker_path)
 	return env;
 }
 
-static bool asks_for_root(const struct nps_launch_request *r)
+static bool requests_root(const struct nps_launch_request *r)
 {
 	bool root = !r->uid || !r->gid;
 
@@ -244,7 +244,7 @@ static int become_host_worker(const struct nps_launch_request *r, bool sealed, s
 
 	if (program < 0)
 		program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	if (r->n_groups > NPS_WORKER_GROUPS || (!as_we_are && asks_for_root(r)))
+	if (r->n_groups > NPS_WORKER_GROUPS || (!as_we_are && requests_root(r)))
 		return worker_fail(e, -EPERM, "the driver's library is not run as root");
 	err = choice_fill(r, &root_alone, &c, e);
 	if (err)
@@ -257,9 +257,9 @@ static int become_host_worker(const struct nps_launch_request *r, bool sealed, s
 	drop_session_keyring();
 	if (chdir("/"))
 		return worker_fail(e, 0, "/");
-	err = worker_take_ids(&ids, e);
+	err = worker_set_ids(&ids, e);
 	if (!err)
-		err = worker_give_up(&ids, e);
+		err = worker_drop_privileges(&ids, e);
 	return err ? err : program_execute(program, &c, host_environment(c.linker_path), e);
 }
 
@@ -293,7 +293,7 @@ static int become_job(const struct nps_launch_request *r, int proc, struct worke
 	err = worker_target_read(t, proc, paths, n, e);
 	if (err)
 		return err;
-	worker_target_take_limits(t);
+	worker_target_apply_limits(t);
 	drop_session_keyring();
 	err = worker_target_enter(t, e);
 	if (err)
@@ -303,7 +303,7 @@ static int become_job(const struct nps_launch_request *r, int proc, struct worke
 				   .groups = t->groups,
 				   .n_groups = t->n_groups,
 				   .user_ns = t->ns[NS_USER] };
-	err = worker_take_ids(&ids, e);
+	err = worker_set_ids(&ids, e);
 	if (err)
 		return err;
 	/*
@@ -317,7 +317,7 @@ static int become_job(const struct nps_launch_request *r, int proc, struct worke
 	trust.group = t->gid;
 	err = choice_fill(r, &trust, c, e);
 	if (!err)
-		err = worker_give_up(&ids, e);
+		err = worker_drop_privileges(&ids, e);
 	if (t->ns[NS_USER] >= 0)
 		close(t->ns[NS_USER]);
 	return err;
@@ -556,7 +556,7 @@ static int start_worker(struct launcher *l, const struct nps_launch_request *r, 
 	return e.error;
 }
 
-static int slot_of(const struct launcher *l, uint32_t id)
+static int launcher_slot(const struct launcher *l, uint32_t id)
 {
 	for (int i = 0; i < NPS_WORKER_MOST; i++)
 		if (l->pids[i] && l->serials[i] == id)
@@ -591,7 +591,7 @@ static bool receive_request(struct nps_launch_request *r, int fds[2])
 static void serve_request(struct launcher *l, const struct nps_launch_request *r, const int fds[2])
 {
 	struct nps_launch_reply reply = { .status = -1 };
-	int slot = slot_of(l, r->id);
+	int slot = launcher_slot(l, r->id);
 
 	if (r->op == NPS_LAUNCH_START && fds[0] >= 0 && fds[1] >= 0)
 		reply.error = start_worker(l, r, fds, &reply);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct symbol {
+struct library_symbol {
 	const char *name;
 	size_t offset; /* of the pointer in struct driver */
 	bool must;
@@ -18,7 +18,7 @@ struct symbol {
 		name, offsetof(struct driver, field), must                                                   \
 	}
 
-static const struct symbol hal_symbols[] = {
+static const struct library_symbol hal_symbols[] = {
 	SYMBOL("prof_drv_get_channels", get_channels, true),
 	SYMBOL("prof_drv_start", start, true),
 	SYMBOL("prof_stop", stop, true),
@@ -32,7 +32,7 @@ static const struct symbol hal_symbols[] = {
 	{ 0 },
 };
 
-static const struct symbol dcmi_symbols[] = {
+static const struct library_symbol dcmi_symbols[] = {
 	SYMBOL("dcmi_init", dcmi_init, true),
 	SYMBOL("dcmi_get_card_list", card_list, true),
 	SYMBOL("dcmi_get_device_num_in_card", devices_in_card, true),
@@ -48,7 +48,7 @@ static const struct symbol dcmi_symbols[] = {
 };
 
 /* Name of a missing function that is required; NULL: none. */
-static const char *resolve(struct driver *d, void *handle, const struct symbol *symbols)
+static const char *resolve(struct driver *d, void *handle, const struct library_symbol *symbols)
 {
 	for (; symbols->name; symbols++) {
 		void *at = dlsym(handle, symbols->name);

@@ -51,7 +51,7 @@ static bool same_ids(const char *line, unsigned int *id)
 	return v[0] == v[1] && v[0] == v[2] && v[0] == v[3];
 }
 
-static int read_groups(struct worker_target *t, const char *line)
+static int target_read_groups(struct worker_target *t, const char *line)
 {
 	for (char *end; t->n_groups < MOST_GROUPS; line = end) {
 		unsigned long id = strtoul(line, &end, 10);
@@ -85,7 +85,7 @@ static int read_ids(struct worker_target *t, struct worker_error *e)
 		else if (!strncmp(line, "Gid:", 4))
 			gid = same_ids(line + 4, &t->gid);
 		else if (!strncmp(line, "Groups:", 7))
-			err = read_groups(t, line + 7);
+			err = target_read_groups(t, line + 7);
 	}
 	free(line);
 	fclose(f);
@@ -208,7 +208,7 @@ static int read_environment(struct worker_target *t, struct worker_error *e)
  * Is LINE of /proc/PID/maps an executable mapping of one of PATHS, which
  * are below ROOT, the root directory of the process?
  */
-static bool is_mapped(const char *line, const char *root, const char *const *paths, size_t n)
+static bool line_is_mapping_of(const char *line, const char *root, const char *const *paths, size_t n)
 {
 	const char *path = strchr(line, '/');
 	char permissions[8] = "";
@@ -239,7 +239,7 @@ static int maps_one(const struct worker_target *t, const char *const *paths, siz
 	root[root_len > 0 ? root_len : 0] = '\0';
 	while (!found && (len = getline(&line, &cap, f)) > 0) {
 		line[len - 1] = '\0';
-		found = is_mapped(line, root, paths, n);
+		found = line_is_mapping_of(line, root, paths, n);
 	}
 	free(line);
 	fclose(f);
@@ -289,7 +289,7 @@ static rlim_t limit_of(const char *text)
 }
 
 /* From /proc/PID/limits: prlimit(2) requires an extra right for processes of other users. */
-static void take_resource_limits(const struct worker_target *t)
+static void apply_resource_limits(const struct worker_target *t)
 {
 	static const struct {
 		const char *name;
@@ -330,13 +330,13 @@ static void take_resource_limits(const struct worker_target *t)
 		fclose(f);
 }
 
-void worker_target_take_limits(const struct worker_target *t)
+void worker_target_apply_limits(const struct worker_target *t)
 {
 	const struct sched_param none = { 0 };
 	char text[16];
 	int fd, n;
 
-	take_resource_limits(t);
+	apply_resource_limits(t);
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	errno = 0;
 	n = getpriority(PRIO_PROCESS, (id_t)t->pid);

@@ -63,7 +63,7 @@ int worker_target_read(struct worker_target *t, int proc, const char *const *pat
 /*
  * Sets T's limits, its nice value and its OOM score for this process, so that it never has more than the job.
  */
-void worker_target_take_limits(const struct worker_target *t);
+void worker_target_apply_limits(const struct worker_target *t);
 
 /*
  * Enters T's namespaces except the user namespace, and its root directory. Children are then in its pid
@@ -90,11 +90,11 @@ struct worker_ids {
 	int user_ns; /* user namespace to enter in between; -1: none */
 };
 
-/* Changes to those ids; no capability is effective then, but some are kept for worker_give_up(). */
-int worker_take_ids(const struct worker_ids *ids, struct worker_error *e);
+/* Changes to those ids; no capability is effective then, but some are kept for worker_drop_privileges(). */
+int worker_set_ids(const struct worker_ids *ids, struct worker_error *e);
 
 /* Enters the user namespace, and drops every capability for good. */
-int worker_give_up(const struct worker_ids *ids, struct worker_error *e);
+int worker_drop_privileges(const struct worker_ids *ids, struct worker_error *e);
 
 /* filter.c: installs the system call filter, which allows what the driver's libraries need. */
 int worker_filter_calls(void);

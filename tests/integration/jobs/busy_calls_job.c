@@ -75,7 +75,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void tell(const struct thread *t)
+static void report(const struct thread *t)
 {
 	for (unsigned int i = 0; i < KEPT && i < t->n; i++)
 		printf("call %d %lu %lu\n", t->tid, t->calls[i].begin, t->calls[i].end);
@@ -104,6 +104,6 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	getchar();
 	for (int i = 0; i < n; i++)
-		tell(&threads[i]);
+		report(&threads[i]);
 	return 0;
 }

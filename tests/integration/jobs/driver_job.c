@@ -40,7 +40,7 @@ static void make_nodes(void)
 		fail("mknod");
 }
 
-static void tell(const char *what, long result)
+static void report(const char *what, long result)
 {
 	printf("%s %ld\n", what, result < 0 ? -errno : result);
 }
@@ -55,22 +55,22 @@ static void call(void)
 	int fd = open("/dev/devmm_svm", O_RDWR | O_CLOEXEC), copy, null = open("/dev/null", O_RDWR);
 	void *at;
 
-	tell("open devmm_svm", fd);
+	report("open devmm_svm", fd);
 	for (int i = 0; i < IOCTLS; i++)
-		tell("ioctl devmm_svm ALLOC", ioctl(fd, _IO('M', 3), &arg));
-	tell("ioctl devmm_svm 0x4dee", ioctl(fd, _IO('M', 0xee), &arg));
+		report("ioctl devmm_svm ALLOC", ioctl(fd, _IO('M', 3), &arg));
+	report("ioctl devmm_svm 0x4dee", ioctl(fd, _IO('M', 0xee), &arg));
 	ioctl(null, _IO('M', 3), &arg); /* of no concern */
 	at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
-	tell("mmap devmm_svm", at == MAP_FAILED ? -1 : 0);
+	report("mmap devmm_svm", at == MAP_FAILED ? -1 : 0);
 	copy = dup(fd);
-	tell("close devmm_svm", close(copy));
-	tell("close devmm_svm", close(fd));
+	report("close devmm_svm", close(copy));
+	report("close devmm_svm", close(fd));
 	close(null);
-	tell("open davinci_manager", open("/dev/davinci_manager", O_RDWR));
+	report("open davinci_manager", open("/dev/davinci_manager", O_RDWR));
 }
 
 /* Is there something to read? */
-static int told(void)
+static int reported(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 
@@ -83,7 +83,7 @@ static int loop(void)
 	char arg[112] = { 0 };
 
 	printf("ready\n");
-	while (!told())
+	while (!reported())
 		ioctl(fd, _IO('M', 3), arg);
 	return 0;
 }

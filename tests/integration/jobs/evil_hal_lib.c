@@ -33,7 +33,7 @@ static const char *mode(void)
 	return text ? text : "";
 }
 
-static void say(int fd, const char *what, long result)
+static void print_result(int fd, const char *what, long result)
 {
 	char line[160];
 	int n = snprintf(line, sizeof(line), "%s %s\n", what, result < 0 ? strerrorname_np(errno) : "ok");
@@ -54,7 +54,7 @@ static void copy_lines(int out, const char *path)
 		close(fd);
 }
 
-static void say_namespace(int out, const char *name)
+static void report_namespace(int out, const char *name)
 {
 	char path[64], target[64] = "", line[160];
 	int n;
@@ -66,7 +66,7 @@ static void say_namespace(int out, const char *name)
 		abort();
 }
 
-static void say_files(int out)
+static void report_files(int out)
 {
 	char path[32], target[128], line[200];
 
@@ -98,25 +98,25 @@ static void report(void)
 	copy_lines(out, "/proc/self/status");
 	copy_lines(out, "/proc/self/cgroup");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		say_namespace(out, names[i]);
-	say_files(out);
-	say(out, "try shadow", open("/etc/shadow", O_RDONLY));
-	say(out, "try disk", disk ? open(disk, O_RDONLY) : -1);
-	say(out, "try mknod", mknod("/tmp/npuscope-node", S_IFBLK | 0600, makedev(8, 0)));
-	say(out, "try setuid", setuid(0));
-	say(out, "try ptrace", ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
-	say(out, "try kill", kill(1, 0));
-	say(out, "try inet", socket(AF_INET, SOCK_STREAM, 0));
-	say(out, "try unshare", unshare(CLONE_NEWUSER));
-	say(out, "try mount", mount("none", "/tmp", "tmpfs", 0, NULL));
-	say(out, "try bpf", syscall(SYS_bpf, 0, NULL, 0));
-	say(out, "try keyctl", syscall(SYS_keyctl, 0, -3, 0));
-	say(out, "try pdeathsig", prctl(PR_SET_PDEATHSIG, 0));
+		report_namespace(out, names[i]);
+	report_files(out);
+	print_result(out, "try shadow", open("/etc/shadow", O_RDONLY));
+	print_result(out, "try disk", disk ? open(disk, O_RDONLY) : -1);
+	print_result(out, "try mknod", mknod("/tmp/npuscope-node", S_IFBLK | 0600, makedev(8, 0)));
+	print_result(out, "try setuid", setuid(0));
+	print_result(out, "try ptrace", ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+	print_result(out, "try kill", kill(1, 0));
+	print_result(out, "try inet", socket(AF_INET, SOCK_STREAM, 0));
+	print_result(out, "try unshare", unshare(CLONE_NEWUSER));
+	print_result(out, "try mount", mount("none", "/tmp", "tmpfs", 0, NULL));
+	print_result(out, "try bpf", syscall(SYS_bpf, 0, NULL, 0));
+	print_result(out, "try keyctl", syscall(SYS_keyctl, 0, -3, 0));
+	print_result(out, "try pdeathsig", prctl(PR_SET_PDEATHSIG, 0));
 	child = fork();
 	if (!child)
 		_exit(0);
-	say(out, "try fork", child);
-	say(out, "try exec", execl("/bin/true", "true", (char *)NULL));
+	print_result(out, "try fork", child);
+	print_result(out, "try exec", execl("/bin/true", "true", (char *)NULL));
 	close(out);
 }
 

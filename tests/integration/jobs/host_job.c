@@ -28,7 +28,7 @@
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
-static void say(const char *name, long who, unsigned long long value)
+static void report(const char *name, long who, unsigned long long value)
 {
 	pthread_mutex_lock(&printing);
 	printf("%s %ld %llu\n", name, who, value);
@@ -69,14 +69,14 @@ static void spin(uint64_t ns)
 			x += (uint64_t)i;
 }
 
-static void say_cpu(const char *name)
+static void report_cpu(const char *name)
 {
 	struct rusage r;
 
 	getrusage(RUSAGE_THREAD, &r);
-	say(name, gettid(),
-	    ((uint64_t)r.ru_utime.tv_sec + (uint64_t)r.ru_stime.tv_sec) * 1000000000U +
-		    ((uint64_t)r.ru_utime.tv_usec + (uint64_t)r.ru_stime.tv_usec) * 1000U);
+	report(name, gettid(),
+	       ((uint64_t)r.ru_utime.tv_sec + (uint64_t)r.ru_stime.tv_sec) * 1000000000U +
+		       ((uint64_t)r.ru_utime.tv_usec + (uint64_t)r.ru_stime.tv_usec) * 1000U);
 }
 
 /* The whole CPU, or half of it in short pieces. Then it waits, so that its end is not what is measured. */
@@ -93,7 +93,7 @@ static void *work(void *arg)
 			nap(10);
 		}
 	}
-	say_cpu("thread_cpu_ns");
+	report_cpu("thread_cpu_ns");
 	nap(1000);
 	return NULL;
 }
@@ -114,7 +114,7 @@ static void use_memory(void)
 
 	need(p != MAP_FAILED, "mmap");
 	memset(p, 1, MEMORY);
-	say("memory", getpid(), MEMORY);
+	report("memory", getpid(), MEMORY);
 	nap(500);
 	munmap(p, MEMORY);
 	nap(200);
@@ -133,10 +133,10 @@ static void use_disk(const char *path)
 	for (size_t done = 0; done < FILE_BYTES; done += BLOCK)
 		need(pwrite(fd, block, BLOCK, (off_t)done) == (ssize_t)BLOCK, "write");
 	fsync(fd);
-	say("written", getpid(), FILE_BYTES);
+	report("written", getpid(), FILE_BYTES);
 	for (size_t done = 0; done < FILE_BYTES; done += BLOCK)
 		need(pread(fd, block, BLOCK, (off_t)done) == (ssize_t)BLOCK, "read");
-	say("read", getpid(), FILE_BYTES);
+	report("read", getpid(), FILE_BYTES);
 	close(fd);
 	unlink(path);
 	free(block);
@@ -168,7 +168,7 @@ static void *send_stream(void *arg)
 		sent += (uint64_t)n;
 	}
 	shutdown(fd, SHUT_WR);
-	say("stream_sent", getpid(), sent);
+	report("stream_sent", getpid(), sent);
 	return NULL;
 }
 
@@ -187,7 +187,7 @@ static void use_stream(void)
 	while ((n = read(fd, data, sizeof(data))) > 0)
 		received += (uint64_t)n;
 	pthread_join(thread, NULL);
-	say("stream_received", getpid(), received);
+	report("stream_received", getpid(), received);
 	close(fd);
 	close(client);
 	close(server);
@@ -206,8 +206,8 @@ static void use_datagrams(void)
 		need(recv(server, data, sizeof(data), MSG_PEEK) == DATAGRAM, "peek");
 		need(recv(server, data, sizeof(data), 0) == DATAGRAM, "recv");
 	}
-	say("datagrams", getpid(), DATAGRAMS);
-	say("datagram_bytes", getpid(), (uint64_t)DATAGRAMS * DATAGRAM);
+	report("datagrams", getpid(), DATAGRAMS);
+	report("datagram_bytes", getpid(), (uint64_t)DATAGRAMS * DATAGRAM);
 	close(client);
 	close(server);
 	nap(300);

@@ -56,11 +56,11 @@ static void expect(int good)
 /* A sleep may not end early. How much too late it ends is reported, not judged. */
 static void slept(uint64_t begin)
 {
-	uint64_t took = now_us() - begin;
+	uint64_t elapsed = now_us() - begin;
 
-	wrong += took < SLEEP_US;
-	if (took > SLEEP_US && took - SLEEP_US > slowest_us)
-		slowest_us = took - SLEEP_US;
+	wrong += elapsed < SLEEP_US;
+	if (elapsed > SLEEP_US && elapsed - SLEEP_US > slowest_us)
+		slowest_us = elapsed - SLEEP_US;
 }
 
 static void mode_nanosleep(void)
@@ -511,7 +511,7 @@ static int map_library(const char *path)
 }
 
 /* When its input is closed; /dev/null can always be read. */
-static int told_to_end(void)
+static int is_end_requested(void)
 {
 	struct pollfd p = { .fd = 0 };
 
@@ -534,7 +534,7 @@ int main(int argc, char **argv)
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	end = handler_end = now_us() + (uint64_t)(atof(argv[2]) * 1e6);
-	for (; now_us() < end && !told_to_end(); rounds++)
+	for (; now_us() < end && !is_end_requested(); rounds++)
 		modes[mode].round();
 	printf("result %s rounds=%llu wrong=%llu eintr=%llu slowest_us=%llu\n", argv[1],
 	       (unsigned long long)rounds, (unsigned long long)wrong, (unsigned long long)interrupted,

@@ -59,9 +59,9 @@ def sleeper() -> None:
     while not stop.is_set():
         begin = time.monotonic()
         time.sleep(0.02)
-        took = time.monotonic() - begin
-        expect(took >= 0.02)
-        slowest = max(slowest, took - 0.02)
+        elapsed = time.monotonic() - begin
+        expect(elapsed >= 0.02)
+        slowest = max(slowest, elapsed - 0.02)
 
 
 thread = threading.Thread(target=sleeper)

@@ -2,7 +2,7 @@
 /*
  * A call chain through functions of CANN, which call back: several calls with probed returns are open on a
  * thread at once. Its own backtrace of each point where it burns CPU or sleeps is printed before anybody
- * watches: `chain PLACE outermost;...;innermost`. Then it waits for a line on stdin and runs MILLISECONDS in
+ * watches: `chain TITLE outermost;...;innermost`. Then it waits for a line on stdin and runs MILLISECONDS in
  * two threads. Wants libacl_rt.so of the tests.
  */
 #include <dlfcn.h>
@@ -44,12 +44,12 @@ static uint64_t now(clockid_t clock)
 }
 
 /* Without itself. A function without a dynamic symbol is `?`. */
-KEEP void print_chain(const char *place)
+KEEP void print_chain(const char *title)
 {
 	void *frames[FRAMES];
 	int n = backtrace(frames, FRAMES);
 
-	printf("chain %s ", place);
+	printf("chain %s ", title);
 	while (--n) {
 		Dl_info info = { 0 };
 
@@ -58,23 +58,23 @@ KEEP void print_chain(const char *place)
 	}
 }
 
-KEEP void burn(const char *place)
+KEEP void burn(const char *title)
 {
 	uint64_t begin = now(CLOCK_THREAD_CPUTIME_ID);
 
 	if (showing)
-		print_chain(place);
+		print_chain(title);
 	while (!showing && now(CLOCK_THREAD_CPUTIME_ID) - begin < 3 * MS)
 		for (int i = 0; i < 50000; i++)
 			sink += (uint64_t)i;
 }
 
-KEEP void nap(const char *place)
+KEEP void nap(const char *title)
 {
 	const struct timespec t = { .tv_nsec = 3 * MS };
 
 	if (showing)
-		print_chain(place);
+		print_chain(title);
 	else
 		nanosleep(&t, NULL);
 	NO_TAIL_CALL;

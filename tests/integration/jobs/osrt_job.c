@@ -79,12 +79,12 @@ struct brief {
 static void *brief(void *arg)
 {
 	uint64_t began = now(CLOCK_MONOTONIC);
-	struct brief *took = arg;
+	struct brief *elapsed = arg;
 
 	while (now(CLOCK_THREAD_CPUTIME_ID) < BRIEF_NS)
 		;
-	took->cpu = now(CLOCK_THREAD_CPUTIME_ID);
-	took->wall = now(CLOCK_MONOTONIC) - began;
+	elapsed->cpu = now(CLOCK_THREAD_CPUTIME_ID);
+	elapsed->wall = now(CLOCK_MONOTONIC) - began;
 	fact("brief_tid", (uint64_t)syscall(SYS_gettid));
 	return NULL;
 }
@@ -94,13 +94,13 @@ static void brief_threads(void)
 	struct brief total = {};
 
 	for (int i = 0; i < BRIEF; i++) {
-		struct brief took;
+		struct brief elapsed;
 		pthread_t t;
 
-		if (pthread_create(&t, NULL, brief, &took) || pthread_join(t, NULL))
+		if (pthread_create(&t, NULL, brief, &elapsed) || pthread_join(t, NULL))
 			abort();
-		total.cpu += took.cpu;
-		total.wall += took.wall;
+		total.cpu += elapsed.cpu;
+		total.wall += elapsed.wall;
 	}
 	fact("brief_cpu_ns", total.cpu);
 	fact("brief_wall_ns", total.wall);

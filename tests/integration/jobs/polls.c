@@ -28,7 +28,7 @@ static function find(void *library, const char *name)
 	return f;
 }
 
-static void say(const char *what)
+static void report(const char *what)
 {
 	puts(what);
 	fflush(stdout);
@@ -70,12 +70,12 @@ static int inside(const char *path)
 
 	if (!launch)
 		return 1;
-	say("ready");
+	report("ready");
 	wait_for(SIGUSR1);
 	query(while_inside, &status);
 	for (int i = 0; i < LAUNCHES; i++)
 		launch(NULL, &status);
-	say("launched");
+	report("launched");
 	return pause();
 }
 
@@ -85,7 +85,7 @@ static int later(const char *path)
 	pthread_t thread;
 	int status;
 
-	say("ready");
+	report("ready");
 	if (pthread_create(&thread, NULL, poll_on, NULL))
 		return 1;
 	wait_for(SIGUSR1);
@@ -112,6 +112,6 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc == 4)
 		return strcmp(argv[2], "inside") ? later(argv[3]) : inside(argv[3]);
-	say("ready");
+	report("ready");
 	poll_on(NULL);
 }

@@ -133,10 +133,10 @@ static int open_one(unsigned id, int type, void *data, size_t size)
 	};
 	double waited = kept_waiting(), begin = now();
 	int err = start(device, id, &para);
-	double took = now() - begin, kept = kept_waiting() - waited;
+	double elapsed = now() - begin, kept = kept_waiting() - waited;
 
-	kept = kept < 0 ? 0 : kept > took ? took : kept; /* a thread may have ended */
-	fprintf(log_file, "start %d %.3f\n", err, took - kept);
+	kept = kept < 0 ? 0 : kept > elapsed ? elapsed : kept; /* a thread may have ended */
+	fprintf(log_file, "start %d %.3f\n", err, elapsed - kept);
 	fflush(log_file);
 	return err;
 }

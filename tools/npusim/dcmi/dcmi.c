@@ -26,7 +26,7 @@ int dcmi_init(void)
 }
 
 /* The checks that every call makes. */
-static int look(int card, int device, const void *out, struct dsmi_state *s)
+static int query(int card, int device, const void *out, struct dsmi_state *s)
 {
 	int err;
 
@@ -36,17 +36,17 @@ static int look(int card, int device, const void *out, struct dsmi_state *s)
 		return DCMI_ERR_CODE_INVALID_PARAMETER;
 	if (device != 0 || (uint32_t)card >= dsmi_device_count())
 		return DCMI_ERR_CODE_INVALID_DEVICE_ID;
-	err = dsmi_look((uint32_t)card, s);
+	err = dsmi_read((uint32_t)card, s);
 	if (err)
 		return err == -1 ? DCMI_ERR_CODE_INVALID_DEVICE_ID : err;
 	return s->fresh ? DCMI_ERR_CODE_IS_UPGRADING_OR_RESET : DCMI_OK;
 }
 
 /* Calls that a container may not make. */
-static int look_as_host(int card, int device, const void *out, struct dsmi_state *s)
+static int query_as_host(int card, int device, const void *out, struct dsmi_state *s)
 {
 	return getenv("NPUSIM_CONTAINER") ? DCMI_ERR_CODE_NOT_SUPPORT_IN_CONTAINER
-					  : look(card, device, out, s);
+					  : query(card, device, out, s);
 }
 
 static void sleep_ms(uint32_t ms)
@@ -117,7 +117,7 @@ static uint32_t memory_percent(const struct dsmi_state *s)
 int dcmi_get_device_utilization_rate(int card_id, int device_id, int input_type, unsigned int *rate)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, rate, &s);
+	int err = query(card_id, device_id, rate, &s);
 
 	if (err)
 		return err;
@@ -148,7 +148,7 @@ int dcmi_get_device_multi_utilization_rate(int card_id, int device_id,
 					   struct dcmi_multi_utilization_info *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (err)
 		return err;
@@ -165,7 +165,7 @@ static int temperature(const struct dsmi_state *s)
 int dcmi_get_device_hbm_info(int card_id, int device_id, struct dcmi_hbm_info *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_hbm_info){ .memory_size = s.hbm_total / MB,
@@ -179,7 +179,7 @@ int dcmi_get_device_hbm_info(int card_id, int device_id, struct dcmi_hbm_info *i
 int dcmi_get_device_memory_info_v3(int card_id, int device_id, struct dcmi_get_memory_info_stru *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_get_memory_info_stru){ .memory_size = s.hbm_total / MB,
@@ -194,7 +194,7 @@ int dcmi_get_device_memory_info_v3(int card_id, int device_id, struct dcmi_get_m
 int dcmi_get_device_aicore_info(int card_id, int device_id, struct dcmi_aicore_info *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_aicore_info){ s.core_mhz, s.core_mhz };
@@ -204,7 +204,7 @@ int dcmi_get_device_aicore_info(int card_id, int device_id, struct dcmi_aicore_i
 int dcmi_get_device_aicpu_info(int card_id, int device_id, struct dcmi_aicpu_info *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_aicpu_info){ .max_freq = 2000, .cur_freq = 2000, .aicpu_num = s.aicpus };
@@ -214,7 +214,7 @@ int dcmi_get_device_aicpu_info(int card_id, int device_id, struct dcmi_aicpu_inf
 int dcmi_get_device_frequency(int card_id, int device_id, int input_type, unsigned int *frequency)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, frequency, &s);
+	int err = query(card_id, device_id, frequency, &s);
 
 	if (err)
 		return err;
@@ -238,7 +238,7 @@ int dcmi_get_device_frequency(int card_id, int device_id, int input_type, unsign
 int dcmi_get_device_temperature(int card_id, int device_id, int *degrees)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, degrees, &s);
+	int err = query(card_id, device_id, degrees, &s);
 
 	if (!err)
 		*degrees = temperature(&s);
@@ -248,7 +248,7 @@ int dcmi_get_device_temperature(int card_id, int device_id, int *degrees)
 int dcmi_get_device_power_info(int card_id, int device_id, int *power)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, power, &s);
+	int err = query(card_id, device_id, power, &s);
 
 	if (!err)
 		*power = (int)s.power;
@@ -258,7 +258,7 @@ int dcmi_get_device_power_info(int card_id, int device_id, int *power)
 int dcmi_get_device_voltage(int card_id, int device_id, unsigned int *voltage)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, voltage, &s);
+	int err = query(card_id, device_id, voltage, &s);
 
 	if (!err)
 		*voltage = 85;
@@ -268,7 +268,7 @@ int dcmi_get_device_voltage(int card_id, int device_id, unsigned int *voltage)
 int dcmi_get_device_sensor_info(int card_id, int device_id, int sensor_id, union dcmi_sensor_info *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (err)
 		return err;
@@ -289,7 +289,7 @@ int dcmi_get_device_sensor_info(int card_id, int device_id, int sensor_id, union
 int dcmi_get_device_resource_info(int card_id, int device_id, struct dcmi_proc_mem_info *info, int *num)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, num ? info : NULL, &s);
+	int err = query(card_id, device_id, num ? info : NULL, &s);
 
 	if (err)
 		return err;
@@ -302,7 +302,7 @@ int dcmi_get_device_resource_info(int card_id, int device_id, struct dcmi_proc_m
 int dcmi_get_device_llc_perf_para(int card_id, int device_id, struct dcmi_llc_perf *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_llc_perf){ 75, 75, s.load * 1024 };
@@ -316,16 +316,16 @@ static uint64_t per_second(uint64_t before, uint64_t after, uint64_t ns)
 }
 
 /* Looks, waits, looks again. */
-static int look_for(int card, int device, uint32_t ms, const void *out, struct dsmi_state s[2], uint64_t *ns)
+static int query_for(int card, int device, uint32_t ms, const void *out, struct dsmi_state s[2], uint64_t *ns)
 {
 	uint64_t begin = truth_now();
-	int err = look_as_host(card, device, out, &s[0]);
+	int err = query_as_host(card, device, out, &s[0]);
 
 	if (err)
 		return err;
 	sleep_ms(ms);
 	*ns = truth_now() - begin;
-	return look(card, device, out, &s[1]);
+	return query(card, device, out, &s[1]);
 }
 
 static void min_max_average(uint32_t *v, uint64_t bytes_per_second)
@@ -344,7 +344,7 @@ int dcmi_get_pcie_link_bandwidth_info(int card_id, int device_id, struct dcmi_pc
 	if (!info || info->profiling_time <= 0 || info->profiling_time > 2000)
 		return DCMI_ERR_CODE_INVALID_PARAMETER;
 	ms = info->profiling_time;
-	err = look_for(card_id, device_id, (uint32_t)ms, info, s, &ns);
+	err = query_for(card_id, device_id, (uint32_t)ms, info, s, &ns);
 	if (err)
 		return err;
 	memset(info, 0, sizeof(*info));
@@ -363,7 +363,7 @@ int dcmi_get_hccs_link_bandwidth_info(int card_id, int device_id, struct dcmi_hc
 
 	if (!info || info->profiling_time <= 0 || info->profiling_time > 1000)
 		return DCMI_ERR_CODE_INVALID_PARAMETER;
-	err = look_for(card_id, device_id, (uint32_t)info->profiling_time, info, s, &ns);
+	err = query_for(card_id, device_id, (uint32_t)info->profiling_time, info, s, &ns);
 	if (err)
 		return err;
 	if (!s[0].has_hccs)
@@ -385,7 +385,7 @@ int dcmi_get_device_info(int card_id, int device_id, int main_cmd, unsigned int 
 	struct dcmi_hccs_statistic_info_u64 wide;
 	struct dcmi_hccs_statistic_info narrow;
 	struct dsmi_state s;
-	int err = look(card_id, device_id, size ? buf : NULL, &s);
+	int err = query(card_id, device_id, size ? buf : NULL, &s);
 
 	if (err)
 		return err;
@@ -414,7 +414,7 @@ int dcmi_get_rdma_bandwidth_info(int card_id, int device_id, int port_id, unsign
 
 	if (port_id != 0 || prof_time < 100 || prof_time > 10000)
 		return DCMI_ERR_CODE_INVALID_PARAMETER;
-	err = look_for(card_id, device_id, prof_time, info, s, &ns);
+	err = query_for(card_id, device_id, prof_time, info, s, &ns);
 	if (err)
 		return err;
 	info->tx_bandwidth = (uint32_t)(per_second(s[0].roce_tx, s[1].roce_tx, ns) / MB);
@@ -422,7 +422,7 @@ int dcmi_get_rdma_bandwidth_info(int card_id, int device_id, int port_id, unsign
 	return DCMI_OK;
 }
 
-static uint64_t packets(uint64_t bytes)
+static uint64_t dcmi_packets(uint64_t bytes)
 {
 	return (bytes + PACKET_BYTES - 1) / PACKET_BYTES;
 }
@@ -432,14 +432,14 @@ int dcmi_get_netdev_pkt_stats_info(int card_id, int device_id, int port_id,
 {
 	struct timespec now;
 	struct dsmi_state s;
-	int err = port_id ? DCMI_ERR_CODE_INVALID_PARAMETER : look(card_id, device_id, info, &s);
+	int err = port_id ? DCMI_ERR_CODE_INVALID_PARAMETER : query(card_id, device_id, info, &s);
 	uint64_t tx, rx;
 
 	if (err)
 		return err;
 	memset(info, 0, sizeof(*info));
-	tx = packets(s.roce_tx);
-	rx = packets(s.roce_rx);
+	tx = dcmi_packets(s.roce_tx);
+	rx = dcmi_packets(s.roce_rx);
 	info->counter[MAC_TX_PKT] = info->counter[ROCE_TX_ALL] = info->counter[NIC_TX_PKG] = tx;
 	info->counter[MAC_RX_PKT] = info->counter[ROCE_RX_ALL] = info->counter[NIC_RX_PKG] = rx;
 	info->counter[MAC_TX_OCT] = info->counter[NIC_TX_OCT] = s.roce_tx + tx * PACKET_HEAD;
@@ -453,7 +453,7 @@ int dcmi_get_netdev_pkt_stats_info(int card_id, int device_id, int port_id,
 int dcmi_get_device_health(int card_id, int device_id, unsigned int *health)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, health, &s);
+	int err = query(card_id, device_id, health, &s);
 
 	if (!err)
 		*health = 0;
@@ -464,7 +464,7 @@ int dcmi_get_device_errorcode_v2(int card_id, int device_id, int *error_count, u
 				 unsigned int list_len)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, error_code_list ? error_count : NULL, &s);
+	int err = query(card_id, device_id, error_code_list ? error_count : NULL, &s);
 
 	(void)list_len;
 	if (!err)
@@ -475,7 +475,7 @@ int dcmi_get_device_errorcode_v2(int card_id, int device_id, int *error_count, u
 int dcmi_get_device_pcie_info_v2(int card_id, int device_id, struct dcmi_pcie_info_all *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_pcie_info_all){ .vendorid = 0x19e5,
@@ -489,7 +489,7 @@ int dcmi_get_device_pcie_info_v2(int card_id, int device_id, struct dcmi_pcie_in
 int dcmi_get_device_chip_info_v2(int card_id, int device_id, struct dcmi_chip_info_v2 *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (err)
 		return err;
@@ -505,7 +505,7 @@ int dcmi_get_device_chip_info_v2(int card_id, int device_id, struct dcmi_chip_in
 int dcmi_get_device_cgroup_info(int card_id, int device_id, struct dcmi_cgroup_info *info)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, info, &s);
+	int err = query(card_id, device_id, info, &s);
 
 	if (!err)
 		*info = (struct dcmi_cgroup_info){ s.hbm_total, s.hbm_used, s.hbm_used };
@@ -515,7 +515,7 @@ int dcmi_get_device_cgroup_info(int card_id, int device_id, struct dcmi_cgroup_i
 int dcmi_get_affinity_cpu_info_by_device_id(int card_id, int device_id, char *affinity_cpu, int *length)
 {
 	struct dsmi_state s;
-	int err = look(card_id, device_id, length ? affinity_cpu : NULL, &s);
+	int err = query(card_id, device_id, length ? affinity_cpu : NULL, &s);
 
 	if (!err && *length < 8)
 		err = DCMI_ERR_CODE_INVALID_PARAMETER;

@@ -17,7 +17,7 @@ struct options {
 	long steps;
 	long slow_every; /* 0: never */
 	long time_every; /* step whose parts are timed with events; 0: none */
-	bool never_ask; /* the events of a timed step are recorded, and that is all */
+	bool never_query; /* the events of a timed step are recorded, and that is all */
 	bool quiet;
 	bool ai_cpu; /* a kernel of the AI CPU in each step */
 	const char *pidfile;

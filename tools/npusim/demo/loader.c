@@ -64,7 +64,7 @@ static void read_batch(struct loader *l, long step)
 }
 
 /* A slot is free when the batch in it is no longer the consumer's current one. */
-static void *run(void *arg)
+static void *loader_run(void *arg)
 {
 	struct loader *l = arg;
 
@@ -99,7 +99,7 @@ struct loader *loader_create(int rank, size_t batch_bytes, long slow_every)
 		check(aclrtMallocHost(&l->batches[i], batch_bytes), "aclrtMallocHost");
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->changed, NULL);
-	check(pthread_create(&l->thread, NULL, run, l), "loader thread");
+	check(pthread_create(&l->thread, NULL, loader_run, l), "loader thread");
 	return l;
 }
 

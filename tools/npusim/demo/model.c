@@ -222,14 +222,14 @@ static void mark_time(struct model *m)
 }
 
 /* How long each part took, when all have ended. */
-static void ask_times(struct model *m)
+static void query_times(struct model *m)
 {
 	uint64_t us;
 	float ms;
 
-	for (int i = 1; i < m->ntimes && !m->rank->options->never_ask; i++)
+	for (int i = 1; i < m->ntimes && !m->rank->options->never_query; i++)
 		check(aclrtEventElapsedTime(&ms, m->times[i - 1], m->times[i]), "aclrtEventElapsedTime");
-	if (m->ntimes && !m->rank->options->never_ask)
+	if (m->ntimes && !m->rank->options->never_query)
 		check(aclrtEventGetTimestamp(m->times[0], &us), "aclrtEventGetTimestamp");
 	m->ntimes = 0;
 }
@@ -327,7 +327,7 @@ void model_step(struct model *m, const void *batch, size_t bytes, bool timed)
 	optimizer(m);
 	mark_time(m);
 	check(aclrtSynchronizeStream(r->compute), "aclrtSynchronizeStream");
-	ask_times(m);
+	query_times(m);
 	check(aclrtFree(activations), "aclrtFree");
 }
 

@@ -40,7 +40,7 @@ static unsigned int find_channel(unsigned int device)
 	return channel;
 }
 
-static void *run(void *arg)
+static void *profile_run(void *arg)
 {
 	char *buf = malloc(READ_BYTES);
 	struct prof_poll_info ready;
@@ -76,7 +76,7 @@ void self_profile_start(const char *path, int rank, int device)
 	profile.device = (unsigned int)device;
 	profile.channel = find_channel(profile.device);
 	check(prof_drv_start(profile.device, profile.channel, &para), "prof_drv_start");
-	check(pthread_create(&profile.thread, NULL, run, NULL), "self profile thread");
+	check(pthread_create(&profile.thread, NULL, profile_run, NULL), "self profile thread");
 }
 
 void self_profile_stop(void)

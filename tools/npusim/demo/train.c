@@ -37,7 +37,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-static int parse(int argc, char **argv, struct options *o)
+static int options_parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
 		{ "ranks", required_argument, NULL, 'r' },
@@ -77,7 +77,7 @@ static int parse(int argc, char **argv, struct options *o)
 			o->time_every = atol(optarg);
 			break;
 		case 'k':
-			o->never_ask = true;
+			o->never_query = true;
 			break;
 		case 'a':
 			o->ai_cpu = true;
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 	struct options o = { .ranks = 2, .rate = 2000, .slow_every = 20 };
 	const char *control_fd = getenv(CONTROL_FD_ENV);
 
-	if (parse(argc, argv, &o)) {
+	if (options_parse(argc, argv, &o)) {
 		usage(stderr);
 		return 2;
 	}

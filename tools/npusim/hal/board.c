@@ -102,7 +102,7 @@ static void clear_slot(struct board *b)
 }
 
 /* Called with the board locked. */
-static drvError_t take_slot(struct board *b, uint32_t device)
+static drvError_t claim_slot(struct board *b, uint32_t device)
 {
 	int mine = -1;
 	bool in_use = false;
@@ -132,7 +132,7 @@ static mode_t board_mode(void)
 	return text ? (mode_t)strtoul(text, NULL, 8) : 0666;
 }
 
-static int open_file(uint32_t device)
+static int board_open_file(uint32_t device)
 {
 	const char *name = getenv("NPUSIM_BOARD");
 	char path[PATH_MAX];
@@ -170,7 +170,7 @@ drvError_t board_open(struct board *b, uint32_t device)
 
 	device = number_on_host(device);
 
-	b->fd = open_file(device);
+	b->fd = board_open_file(device);
 	if (b->fd < 0)
 		return DRV_ERROR_NO_DEVICE;
 	pthread_mutex_init(&b->lock, NULL);
@@ -178,7 +178,7 @@ drvError_t board_open(struct board *b, uint32_t device)
 	b->shared = ftruncate(b->fd, (off_t)size)
 			    ? MAP_FAILED
 			    : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
-	err = b->shared == MAP_FAILED ? DRV_ERROR_OUT_OF_MEMORY : take_slot(b, device);
+	err = b->shared == MAP_FAILED ? DRV_ERROR_OUT_OF_MEMORY : claim_slot(b, device);
 	board_unlock(b);
 	if (err)
 		close(b->fd);
@@ -238,14 +238,14 @@ void board_release_notify(struct board *b, uint32_t id)
 bool board_claim_channel(struct board *b, uint32_t channel)
 {
 	uint32_t *owner = &b->shared->channel_owner[channel];
-	bool taken;
+	bool used;
 
 	board_lock(b);
-	taken = *owner != b->slot + 1 && board_owner_alive(b, *owner);
-	if (!taken)
+	used = *owner != b->slot + 1 && board_owner_alive(b, *owner);
+	if (!used)
 		*owner = b->slot + 1;
 	board_unlock(b);
-	return !taken;
+	return !used;
 }
 
 void board_release_channel(struct board *b, uint32_t channel)
@@ -292,13 +292,13 @@ void board_notify_post(struct board *b, uint32_t id, uint64_t when)
 	board_ring(b, owner - 1);
 }
 
-uint64_t board_notify_take(struct board *b, uint32_t id)
+uint64_t board_notify_consume(struct board *b, uint32_t id)
 {
 	struct board_notify *n = &b->shared->notifies[id];
-	uint64_t when = atomic_exchange(&n->when[n->taken % BOARD_POSTS], 0);
+	uint64_t when = atomic_exchange(&n->when[n->used % BOARD_POSTS], 0);
 
 	if (when)
-		n->taken++;
+		n->used++;
 	return when;
 }
 

@@ -25,10 +25,10 @@
 #define BOARD_POSTS 8
 #define BOARD_HBM_BYTES (64ull << 30)
 #define BOARD_OWN_BYTES (3ull << 30) /* what the device itself takes of it */
-#define CLOCK_PIECES 32
+#define CLOCK_SEGMENTS 32
 
 /* From `raw` on the counter runs at the chip's rate and `ppb` more. */
-struct clock_piece {
+struct clock_segment {
 	uint64_t raw, ticks;
 	int64_t ppb;
 };
@@ -44,7 +44,7 @@ struct board_slot {
 struct board_notify {
 	_Atomic uint32_t owner; /* slot + 1 */
 	_Atomic uint32_t posted;
-	uint32_t taken;
+	uint32_t used;
 	_Atomic uint64_t when[BOARD_POSTS];
 };
 
@@ -52,8 +52,8 @@ struct board_shared {
 	uint64_t magic;
 	uint32_t chip; /* index of its generation */
 	enum chip_ids ids;
-	_Atomic uint32_t clock_pieces;
-	struct clock_piece clock[CLOCK_PIECES];
+	_Atomic uint32_t clock_segments;
+	struct clock_segment clock[CLOCK_SEGMENTS];
 	_Atomic uint32_t resets;
 	_Atomic uint64_t load_at, load_cycles; /* the last look of board_load() */
 	_Atomic uint32_t load; /* permille */
@@ -93,7 +93,7 @@ void board_release_channel(struct board *b, uint32_t channel);
 
 void board_notify_post(struct board *b, uint32_t id, uint64_t when);
 /* Device time of the oldest post, which is thereby consumed; 0 if there is none. */
-uint64_t board_notify_take(struct board *b, uint32_t id);
+uint64_t board_notify_consume(struct board *b, uint32_t id);
 
 /* Resets the board unless it has followed so many orders already. The number of resets that it has seen. */
 uint32_t board_follow_reset(struct board *b, uint32_t orders);

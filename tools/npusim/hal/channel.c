@@ -54,8 +54,8 @@ static void truth_lost(const struct channel *c, uint64_t records, uint64_t bytes
 static bool is_lost(struct channel *c, uint32_t size)
 {
 	if (!c->lose_run && c->since_loss++ >= KEEP_AFTER_LOSS) {
-		c->lose_run = (uint32_t)control_take(ORDER_LOSE, c->device->id, c->id,
-						     1 + model_random(c->device, LOSS_RUN));
+		c->lose_run = (uint32_t)control_consume(ORDER_LOSE, c->device->id, c->id,
+							1 + model_random(c->device, LOSS_RUN));
 		c->since_loss = 0;
 	}
 	if (!c->lose_run)
@@ -89,17 +89,17 @@ void channel_put(struct channel *c, const void *record, uint32_t size)
 
 void channel_batch_done(struct channel *c)
 {
-	uint64_t gone;
+	uint64_t freed;
 
 	pthread_mutex_lock(&ring_lock);
-	gone = control_take(ORDER_OVERWRITE, c->device->id, c->id, c->written - c->read);
-	c->read += gone;
+	freed = control_consume(ORDER_OVERWRITE, c->device->id, c->id, c->written - c->read);
+	c->read += freed;
 	if (c->written != c->read)
 		c->queued = true;
 	pthread_cond_broadcast(&ring_filled);
 	pthread_mutex_unlock(&ring_lock);
-	if (gone)
-		truth_lost(c, gone / c->record, gone, "overwritten");
+	if (freed)
+		truth_lost(c, freed / c->record, freed, "overwritten");
 	if (c->lost_records)
 		truth_lost(c, c->lost_records, c->lost_bytes, "lost");
 	c->lost_records = c->lost_bytes = 0;
@@ -143,7 +143,7 @@ void channel_dequeue(struct channel *c)
 }
 
 /* Moves queued channels to `out`; -1 if no channel runs at all. With the ring locked. */
-static int take_queued(struct prof_poll_info *out, int num)
+static int pop_queued(struct prof_poll_info *out, int num)
 {
 	bool any = false;
 	int n = 0;
@@ -176,7 +176,7 @@ int channel_poll(struct prof_poll_info *out, int num, int seconds)
 	until.tv_sec += seconds;
 	pthread_mutex_lock(&ring_lock);
 	for (;;) {
-		n = take_queued(out, num);
+		n = pop_queued(out, num);
 		if (n || pthread_cond_timedwait(&ring_filled, &ring_lock, &until) == ETIMEDOUT)
 			break;
 	}

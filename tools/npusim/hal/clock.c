@@ -9,17 +9,17 @@
 #define DEFAULT_DRIFT_PPM 40.0
 #define RESTART_TICKS 1000000
 
-static void add_piece(struct board_shared *s, uint64_t raw, uint64_t ticks, int64_t ppb)
+static void add_segment(struct board_shared *s, uint64_t raw, uint64_t ticks, int64_t ppb)
 {
-	uint32_t n = atomic_load(&s->clock_pieces);
+	uint32_t n = atomic_load(&s->clock_segments);
 
-	if (n == CLOCK_PIECES)
+	if (n == CLOCK_SEGMENTS)
 		return;
-	s->clock[n] = (struct clock_piece){ .raw = raw, .ticks = ticks, .ppb = ppb };
-	atomic_store(&s->clock_pieces, n + 1);
+	s->clock[n] = (struct clock_segment){ .raw = raw, .ticks = ticks, .ppb = ppb };
+	atomic_store(&s->clock_segments, n + 1);
 }
 
-static uint64_t piece_counter(const struct board_shared *s, const struct clock_piece *p, uint64_t raw)
+static uint64_t segment_counter(const struct board_shared *s, const struct clock_segment *p, uint64_t raw)
 {
 	unsigned __int128 ticks = (unsigned __int128)(raw - p->raw) * chip_at(s->chip)->counter_hz;
 
@@ -29,11 +29,11 @@ static uint64_t piece_counter(const struct board_shared *s, const struct clock_p
 
 static uint64_t counter(const struct board_shared *s, uint64_t raw)
 {
-	uint32_t i = atomic_load(&s->clock_pieces) - 1;
+	uint32_t i = atomic_load(&s->clock_segments) - 1;
 
 	while (i && s->clock[i].raw > raw)
 		i--;
-	return piece_counter(s, &s->clock[i], raw);
+	return segment_counter(s, &s->clock[i], raw);
 }
 
 static int64_t to_ppb(const char *ppm, char **end)
@@ -55,7 +55,7 @@ static void plan_steps(struct board_shared *s, const char *steps, uint64_t raw, 
 			break;
 		at = raw + (uint64_t)(seconds * 1e9);
 		ppb += to_ppb(end + 1, &end);
-		add_piece(s, at, counter(s, at), ppb);
+		add_segment(s, at, counter(s, at), ppb);
 		steps = *end == ',' ? end + 1 : NULL;
 	}
 }
@@ -65,26 +65,26 @@ void clock_start(struct board_shared *s, uint32_t device, uint64_t raw)
 	const char *ppm = getenv("NPUSIM_DRIFT_PPM");
 	int64_t ppb = ppm ? to_ppb(ppm, NULL) : (int64_t)(DEFAULT_DRIFT_PPM * 1000);
 
-	add_piece(s, 0, 10000000000000ull + device * 3718281828459ull, ppb);
+	add_segment(s, 0, 10000000000000ull + device * 3718281828459ull, ppb);
 	plan_steps(s, getenv("NPUSIM_DRIFT_STEP"), raw, ppb);
 }
 
 /* The counter begins anew; what was planned for later is off. */
 void clock_restart(struct board_shared *s, uint64_t raw)
 {
-	uint32_t n = atomic_load(&s->clock_pieces);
+	uint32_t n = atomic_load(&s->clock_segments);
 
 	while (n > 1 && s->clock[n - 1].raw > raw)
 		n--;
-	if (n == CLOCK_PIECES)
+	if (n == CLOCK_SEGMENTS)
 		n--;
-	atomic_store(&s->clock_pieces, n);
-	add_piece(s, raw, RESTART_TICKS, s->clock[n - 1].ppb);
+	atomic_store(&s->clock_segments, n);
+	add_segment(s, raw, RESTART_TICKS, s->clock[n - 1].ppb);
 }
 
 static void clock_truth_step(const struct board_shared *s, uint32_t device, uint32_t i)
 {
-	const struct clock_piece *p = &s->clock[i];
+	const struct clock_segment *p = &s->clock[i];
 
 	truth_line("clock_step", "%u\t%" PRIu64 "\t%" PRIu64 "\t%.3f", device, p->raw, p->ticks,
 		   (double)p->ppb / 1000.0);
@@ -101,13 +101,13 @@ void clock_truth(const struct board *b, uint32_t device)
 
 	truth_device(device, chip_at(s->chip)->counter_hz, s->clock[0].ticks,
 		     (double)s->clock[0].ppb / 1000.0);
-	for (uint32_t i = 1; i < atomic_load(&s->clock_pieces); i++)
+	for (uint32_t i = 1; i < atomic_load(&s->clock_segments); i++)
 		clock_truth_step(s, device, i);
 }
 
 void clock_truth_after_reset(const struct board *b, uint32_t device)
 {
-	clock_truth_step(b->shared, device, atomic_load(&b->shared->clock_pieces) - 1);
+	clock_truth_step(b->shared, device, atomic_load(&b->shared->clock_segments) - 1);
 }
 
 uint64_t clock_query_delay(uint32_t random)

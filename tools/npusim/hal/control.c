@@ -62,7 +62,7 @@ static bool parse_of_call(struct rule *r, char **word, int n)
 	return true;
 }
 
-static bool parse(struct rule *r, char *line)
+static bool rule_parse(struct rule *r, char *line)
 {
 	static const char *const orders[] = { "error", "slow", "lose", "overwrite", "reset" };
 	char *word[6], *save = NULL;
@@ -103,7 +103,7 @@ static void read_rules(FILE *f)
 			continue;
 		memset(r, 0, sizeof(*r));
 		strcpy(r->text, line);
-		if (!parse(r, line)) {
+		if (!rule_parse(r, line)) {
 			fprintf(stderr, "npusim: NPUSIM_CONTROL: not understood: %s", r->text);
 			continue;
 		}
@@ -185,22 +185,22 @@ int control_call(uint32_t device, uint32_t channel, enum control_call call)
 	return (int)code;
 }
 
-uint64_t control_take(enum control_order order, uint32_t device, uint32_t channel, uint64_t most)
+uint64_t control_consume(enum control_order order, uint32_t device, uint32_t channel, uint64_t most)
 {
-	uint64_t taken = 0;
+	uint64_t consumed = 0;
 
 	pthread_mutex_lock(&control.lock);
 	refresh();
-	for (int i = 0; !taken && i < control.nrules; i++) {
+	for (int i = 0; !consumed && i < control.nrules; i++) {
 		struct rule *r = &control.rules[i];
 
 		if (!matches(r, order, device, channel))
 			continue;
-		taken = r->left < most ? r->left : most;
-		r->left -= taken;
+		consumed = r->left < most ? r->left : most;
+		r->left -= consumed;
 	}
 	pthread_mutex_unlock(&control.lock);
-	return taken;
+	return consumed;
 }
 
 uint32_t control_resets(uint32_t device)

@@ -26,7 +26,7 @@ bool control_is_used(void);
 /* Sleeps if the call is to be slow; the code that it is to fail with, 0 if it is not. */
 int control_call(uint32_t device, uint32_t channel, enum control_call call);
 /* Of what is still to be lost (records) or overwritten (bytes), at most `most`; it is taken off the order. */
-uint64_t control_take(enum control_order order, uint32_t device, uint32_t channel, uint64_t most);
+uint64_t control_consume(enum control_order order, uint32_t device, uint32_t channel, uint64_t most);
 /* In a forked child: the file has not been read. */
 void control_forget(void);
 /* How many orders to reset the device the file holds. */

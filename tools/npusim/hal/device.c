@@ -105,9 +105,9 @@ struct device *device_opened(uint32_t id)
 void device_truth(struct device *d)
 {
 	truth_start();
-	if (!d->told)
+	if (!d->logged)
 		clock_truth(&d->board, d->id);
-	d->told = true;
+	d->logged = true;
 }
 
 drvError_t device_open(uint32_t id)

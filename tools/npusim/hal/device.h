@@ -37,7 +37,7 @@ struct sq {
 	struct task ring[SQ_DEPTH];
 };
 
-struct event {
+struct board_event {
 	uint32_t latest;
 	uint32_t sequence[EVENT_HISTORY];
 	uint64_t when[EVENT_HISTORY];
@@ -55,12 +55,12 @@ struct device {
 	pthread_cond_t progress; /* something was scheduled or done for a queue that was stuck */
 	pthread_t engine;
 	bool stopping;
-	bool told; /* the truth file has its line */
+	bool logged; /* the truth file has its line */
 	bool idle; /* the engine sleeps until someone rings */
 	uint32_t random;
 	int nsqs;
 	struct sq *sqs[SQS_MAX];
-	struct event *events;
+	struct board_event *events;
 	uint8_t event_in_use[EVENTS_MAX / 8];
 	struct logic_cqe cq[CQ_DEPTH];
 	uint64_t cq_head, cq_tail;

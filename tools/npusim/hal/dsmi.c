@@ -13,7 +13,7 @@ uint32_t dsmi_device_count(void)
 	return device_count();
 }
 
-static void look_processes(struct board *b, struct dsmi_state *s)
+static void read_processes(struct board *b, struct dsmi_state *s)
 {
 	board_lock(b);
 	for (uint32_t i = 0; i < BOARD_SLOTS && s->nprocesses < DSMI_PROCESSES; i++) {
@@ -40,7 +40,7 @@ static bool is_profiled(struct board *b)
 	return used;
 }
 
-int dsmi_look(uint32_t device, struct dsmi_state *s)
+int dsmi_read(uint32_t device, struct dsmi_state *s)
 {
 	int err = control_call(device, CONTROL_ANY, CALL_DCMI);
 	struct device *d = err ? NULL : device_get(device);
@@ -75,6 +75,6 @@ int dsmi_look(uint32_t device, struct dsmi_state *s)
 	s->roce_rx = links_total(b, ROCE_RX);
 	s->pcie_tx = links_total(b, PCIE_TX);
 	s->pcie_rx = links_total(b, PCIE_RX);
-	look_processes(b, s);
+	read_processes(b, s);
 	return 0;
 }

@@ -30,7 +30,7 @@ struct dsmi_state {
 
 uint32_t dsmi_device_count(void);
 /* 0, or what the control file orders, or -1 if there is no such device. */
-int dsmi_look(uint32_t device, struct dsmi_state *state);
+int dsmi_read(uint32_t device, struct dsmi_state *state);
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 #define TICK_NS 1000000u
 #define PROGRESS_NS 2000000u
 #define FOREVER UINT64_MAX
-#define LOOK_NS 50000000u /* for orders */
+#define POLL_NS 50000000u /* for orders */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -88,7 +88,7 @@ static void *engine(void *arg)
 		if (log)
 			until = min_u64(until, log);
 		if (control_is_used())
-			until = min_u64(until, now + LOOK_NS);
+			until = min_u64(until, now + POLL_NS);
 		d->idle = until > now + TICK_NS;
 		pthread_mutex_unlock(&d->lock);
 		sleep_on_doorbell(d, seen, until, now);

@@ -136,7 +136,7 @@ void kmod_queue(uint32_t device, const struct halSqCqInputInfo *in, const struct
 		ioctl(devices[device].queues, _IO('X', SQCQ_ALLOC), &arg);
 }
 
-void kmod_queue_gone(uint32_t device, const struct halSqCqFreeInfo *info)
+void kmod_queue_freed(uint32_t device, const struct halSqCqFreeInfo *info)
 {
 	if (have_queues(device))
 		ioctl(devices[device].queues, _IO('X', SQCQ_FREE), info);

@@ -10,7 +10,7 @@
 
 /* A queue was made; its number is in OUT. */
 void kmod_queue(uint32_t device, const struct halSqCqInputInfo *in, const struct halSqCqOutputInfo *out);
-void kmod_queue_gone(uint32_t device, const struct halSqCqFreeInfo *info);
+void kmod_queue_freed(uint32_t device, const struct halSqCqFreeInfo *info);
 /* SQEs were accepted. */
 void kmod_send(uint32_t device, const struct halTaskSendInfo *info);
 /* Sleeps until the device is done with a task, NS from now: by its interrupt where the driver is loaded. */

@@ -30,7 +30,7 @@ static uint64_t round_up(uint64_t size, uint64_t unit)
 	return (size + unit - 1) / unit * unit;
 }
 
-static drvError_t charge(uint32_t device, uint64_t size)
+static drvError_t memory_charge(uint32_t device, uint64_t size)
 {
 	struct device *d = device_get(device);
 	_Atomic uint64_t *used;
@@ -70,7 +70,7 @@ drvError_t halMemAlloc(void **pp, unsigned long long size, unsigned long long fl
 	if (!pp || size == 0)
 		return DRV_ERROR_INVALID_VALUE;
 	if (hbm) {
-		drvError_t err = charge(MEM_DEVID(flag), bytes);
+		drvError_t err = memory_charge(MEM_DEVID(flag), bytes);
 
 		if (err)
 			return err;
@@ -119,7 +119,7 @@ drvError_t halMemCreate(drv_mem_handle_t **handle, size_t size, const struct drv
 		return DRV_ERROR_OUT_OF_MEMORY;
 	h->size = size;
 	h->device = prop->devid;
-	err = charge(h->device, size);
+	err = memory_charge(h->device, size);
 	if (err) {
 		free(h);
 		return err;

@@ -165,8 +165,8 @@ static void count(const struct task *t, const struct wanted *w, uint32_t blocks,
 	}
 }
 
-static void tell(const struct task *t, const struct wanted *w, enum pmu_core core,
-		 const struct counted *whole)
+static void report_task(const struct task *t, const struct wanted *w, enum pmu_core core,
+			const struct counted *whole)
 {
 	const struct truth_task *f = &t->facts;
 	char text[EVENTS_OF_PMU * 32] = "";
@@ -195,18 +195,18 @@ static uint64_t share(uint64_t total, uint32_t cores, uint32_t i)
 }
 
 /* A context of an FFTS+ task: every so many blocks of it are the context's, from its number on. */
-struct context {
+struct pmu_context {
 	const struct ffts *ffts;
 	uint32_t number, blocks;
 	uint64_t start, end;
 };
 
-static struct context context(const struct ffts *f, const struct task *t, uint32_t number)
+static struct pmu_context context(const struct ffts *f, const struct task *t, uint32_t number)
 {
-	struct context x = { .ffts = f,
-			     .number = number,
-			     .blocks = (uint32_t)share(t->sqe.block_dim, f->contexts, number),
-			     .start = ffts_start(f, t, number * f->threads) };
+	struct pmu_context x = { .ffts = f,
+				 .number = number,
+				 .blocks = (uint32_t)share(t->sqe.block_dim, f->contexts, number),
+				 .start = ffts_start(f, t, number * f->threads) };
 
 	for (uint32_t k = number * f->threads; k < (number + 1) * f->threads; k++)
 		x.end = ffts_end(f, t, k) > x.end ? ffts_end(f, t, k) : x.end;
@@ -214,13 +214,13 @@ static struct context context(const struct ffts *f, const struct task *t, uint32
 }
 
 /* The cores that do not lead report each block, when it has run. */
-static void put_blocks(struct channel *c, const struct task *t, const struct context *x,
-		       const struct wanted *w, struct counted *whole)
+static void pmu_put_blocks(struct channel *c, const struct task *t, const struct pmu_context *x,
+			   const struct wanted *w, struct counted *whole)
 {
 	const struct chip *chip = board_chip(&c->device->board);
 	uint64_t cycles = block_cycles(chip, t), waves = model_waves(chip, &t->sqe);
 	uint32_t vector = !x->ffts->vector_leads, cores = vector ? chip->vector_cores : chip->aicores;
-	uint32_t n = tasklog_blocks_told(x->blocks * x->ffts->others);
+	uint32_t n = tasklog_blocks_logged(x->blocks * x->ffts->others);
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t block = x->number + i / x->ffts->others * x->ffts->contexts,
@@ -241,7 +241,7 @@ static void put_blocks(struct channel *c, const struct task *t, const struct con
 	}
 }
 
-static void put_context(struct channel *c, const struct task *t, const struct context *x,
+static void put_context(struct channel *c, const struct task *t, const struct pmu_context *x,
 			const struct wanted *w, struct counted *whole)
 {
 	struct ffts_record r = ffts_record(c, t, FUNC_TASK, x->start, x->end);
@@ -262,17 +262,17 @@ static void put_ffts_plus(struct channel *c, const struct task *t, const struct 
 	struct counted whole = { 0 }, others = { 0 };
 
 	for (uint32_t i = 0; i < f->contexts; i++) {
-		struct context x = context(f, t, i);
+		struct pmu_context x = context(f, t, i);
 
 		if (w_others.type & CONFIG_TASK)
-			put_blocks(c, t, &x, &w_others, &others);
+			pmu_put_blocks(c, t, &x, &w_others, &others);
 		if (w.type & CONFIG_TASK)
 			put_context(c, t, &x, &w, &whole);
 	}
 	if (w.type & CONFIG_TASK)
-		tell(t, &w, leads, &whole);
+		report_task(t, &w, leads, &whole);
 	if (w_others.type & CONFIG_TASK && f->others)
-		tell(t, &w_others, follows, &others);
+		report_task(t, &w_others, follows, &others);
 }
 
 static void put_task2(struct channel *c, const struct task *t, enum pmu_core core, uint8_t role)
@@ -298,7 +298,7 @@ static void put_task2(struct channel *c, const struct task *t, enum pmu_core cor
 	r.start = channel_ticks(c, t->facts.start);
 	r.end = channel_ticks(c, t->facts.end);
 	count(t, &w, t->sqe.block_dim, r.cycles, r.pmu, &whole);
-	tell(t, &w, core, &whole);
+	report_task(t, &w, core, &whole);
 	channel_put(c, &r, sizeof(r));
 }
 
@@ -334,7 +334,7 @@ void pmu_ffts_task(struct channel *c, const struct prof_event *e)
 		r.ffts = (uint8_t)((vector ? FFTS_AIV : FFTS_AIC) << 5);
 		r.cycles = pmu_cycles(c->device, t, core);
 		count(t, &w, t->sqe.block_dim, r.cycles, r.pmu, &whole);
-		tell(t, &w, core, &whole);
+		report_task(t, &w, core, &whole);
 		channel_put(c, &r, sizeof(r));
 	}
 }
@@ -352,7 +352,7 @@ void pmu_aicore_task(struct channel *c, const struct prof_event *e)
 	r.count = (uint8_t)((c->count++ & 0xf) << 4);
 	r.cycles = pmu_cycles(c->device, t, PMU_AIC);
 	count(t, &w, t->sqe.block_dim, r.cycles, r.pmu, &whole);
-	tell(t, &w, PMU_AIC, &whole);
+	report_task(t, &w, PMU_AIC, &whole);
 	channel_put(c, &r, sizeof(r));
 }
 

@@ -126,7 +126,7 @@ static void deliver_now(struct device *d, uint64_t now)
 	for (uint32_t id = 0; id < PROF_CHANNELS; id++) {
 		struct channel *c = d->channels[id];
 
-		if (!c || !c->active || !c->takes_tasks)
+		if (!c || !c->active || !c->collects_tasks)
 			continue;
 		for (size_t i = 0; i < d->batched; i++) {
 			if (d->batch[i].when >= c->opened)
@@ -159,8 +159,8 @@ static void truth_channel(const struct channel *c, const char *what)
 static void end_channel(struct channel *c, const char *how)
 {
 	c->active = false;
-	c->device->task_channels -= c->takes_tasks;
-	if (c->takes_samples)
+	c->device->task_channels -= c->collects_tasks;
+	if (c->collects_samples)
 		samples_truth(c);
 	free(c->state);
 	c->state = NULL;
@@ -222,10 +222,10 @@ static int start(struct device *d, const struct channel_kind *kind, const struct
 	c->config_bytes = para->user_data_size;
 	if (para->user_data_size)
 		memcpy(c->config, para->user_data, para->user_data_size);
-	c->takes_tasks = kind->in_context(c);
-	c->takes_samples = !c->takes_tasks;
+	c->collects_tasks = kind->in_context(c);
+	c->collects_samples = !c->collects_tasks;
 	c->period_ms = para->sample_period ? para->sample_period : PERIOD_MIN_MS;
-	if (c->takes_tasks && !device_opened(d->id))
+	if (c->collects_tasks && !device_opened(d->id))
 		return PROF_TS_NO_CONTEXT;
 	if (!board_claim_channel(&d->board, kind->id))
 		return PROF_NOT_ENOUGH_SUB_CHANNEL_RESOURCE;
@@ -238,7 +238,7 @@ static int start(struct device *d, const struct channel_kind *kind, const struct
 	c->since_loss = c->lose_run = 0;
 	c->record = 64;
 	c->last = c->next = 0;
-	if (c->takes_tasks && !d->task_channels++) {
+	if (c->collects_tasks && !d->task_channels++) {
 		d->batched = 0;
 		d->next_batch = c->opened + BATCH_NS;
 	}
@@ -332,7 +332,7 @@ int prof_channel_poll(struct prof_poll_info *out, int num, int timeout)
 /* The device pushes what it holds. */
 static void flush(struct channel *c, uint64_t now)
 {
-	if (c->takes_tasks) {
+	if (c->collects_tasks) {
 		sched_retire(c->device, now);
 		deliver_now(c->device, now);
 	} else if (now > c->last) {

@@ -25,7 +25,7 @@ struct channel {
 	const struct channel_kind *kind;
 	/* under the device's lock */
 	bool active;
-	bool takes_tasks, takes_samples; /* one of them */
+	bool collects_tasks, collects_samples; /* one of them */
 	uint32_t config[CONFIG_MAX / 4], config_bytes; /* user_data of the start */
 	uint32_t period_ms;
 	uint64_t opened; /* raw */
@@ -82,7 +82,7 @@ struct span {
 struct span channel_span(struct channel *c, enum counter counter);
 /* The device's own CLOCK_MONOTONIC_RAW. */
 uint64_t channel_device_ns(const struct channel *c, uint64_t raw);
-void samples_take(struct channel *c, uint64_t now);
+void samples_collect(struct channel *c, uint64_t now);
 /* When the channel ends: what all its samples came to. */
 void samples_truth(const struct channel *c);
 
@@ -104,7 +104,7 @@ void sampler_forget(void);
 void channel_forget(void);
 
 /* NPUSIM_BLOCKS: so many of a kernel's blocks are logged one by one, as all are millions a second. */
-uint32_t tasklog_blocks_told(uint32_t blocks);
+uint32_t tasklog_blocks_logged(uint32_t blocks);
 /* Fills in the common head of a STARS record, with the running number. */
 void tasklog_head(struct channel *c, const struct truth_task *t, uint32_t func, uint64_t when, void *head);
 /* tasklog.c */

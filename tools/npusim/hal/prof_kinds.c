@@ -16,7 +16,7 @@ static bool never(const struct channel *c)
 
 #define SAMPLED(id, config)                                                                                  \
 	{                                                                                                    \
-		id, PROF_PERIPHERAL_TYPE, config, never, NULL, samples_take                                  \
+		id, PROF_PERIPHERAL_TYPE, config, never, NULL, samples_collect                               \
 	}
 
 static const struct channel_kind kinds[] = {
@@ -28,10 +28,10 @@ static const struct channel_kind kinds[] = {
 	{ CHANNEL_SOC_PMU, PROF_TS_TYPE, 4, always, tasklog_soc_pmu, NULL },
 	{ CHANNEL_AICPU, PROF_TS_TYPE, 0, always, tasklog_aicpu, NULL },
 	{ CHANNEL_FFTS_PROFILE_TASK, PROF_TS_TYPE, 72, always, pmu_ffts_task, NULL },
-	{ CHANNEL_FFTS_PROFILE_SAMPLE, PROF_TS_TYPE, 72, never, NULL, samples_take },
-	{ CHANNEL_AICORE, PROF_TS_TYPE, 52, pmu_is_per_task, pmu_aicore_task, samples_take },
-	{ CHANNEL_AIV, PROF_TS_TYPE, 52, pmu_is_per_task, pmu_aicore_task, samples_take },
-	{ CHANNEL_STARS_SOC_PROFILE, PROF_TS_TYPE, 48, never, NULL, samples_take },
+	{ CHANNEL_FFTS_PROFILE_SAMPLE, PROF_TS_TYPE, 72, never, NULL, samples_collect },
+	{ CHANNEL_AICORE, PROF_TS_TYPE, 52, pmu_is_per_task, pmu_aicore_task, samples_collect },
+	{ CHANNEL_AIV, PROF_TS_TYPE, 52, pmu_is_per_task, pmu_aicore_task, samples_collect },
+	{ CHANNEL_STARS_SOC_PROFILE, PROF_TS_TYPE, 48, never, NULL, samples_collect },
 	SAMPLED(CHANNEL_HBM, 16),
 	SAMPLED(CHANNEL_DDR, 16),
 	SAMPLED(CHANNEL_LLC, 8),

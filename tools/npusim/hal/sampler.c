@@ -55,7 +55,7 @@ static uint64_t sample_all(uint64_t now)
 			struct channel *c = d->channels[id];
 			uint64_t due = FOREVER;
 
-			if (c && c->active && c->takes_samples)
+			if (c && c->active && c->collects_samples)
 				due = sample_channel(c, now);
 			next = due < next ? due : next;
 		}
@@ -64,7 +64,7 @@ static uint64_t sample_all(uint64_t now)
 	return next;
 }
 
-static void *run(void *arg)
+static void *sampler_run(void *arg)
 {
 	sigset_t all;
 
@@ -96,7 +96,7 @@ bool sampler_wake(void)
 
 	pthread_mutex_lock(&sampler.lock);
 	sampler.wanted = true;
-	if (!sampler.runs && !pthread_create(&thread, NULL, run, NULL)) {
+	if (!sampler.runs && !pthread_create(&thread, NULL, sampler_run, NULL)) {
 		pthread_detach(thread);
 		sampler.runs = true;
 	}

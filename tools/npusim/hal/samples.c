@@ -166,9 +166,9 @@ static uint64_t rate_in_mb(const struct channel *c, uint64_t now, enum counter c
 {
 	struct series *s = c->state;
 	uint64_t ns = now - c->last, amount = s->after[counter] - s->before[counter] + s->rest[counter];
-	uint64_t mb = rate(c, now, amount) / 1000000, told = mb * ns / 1000;
+	uint64_t mb = rate(c, now, amount) / 1000000, counted = mb * ns / 1000;
 
-	s->rest[counter] = amount > told ? amount - told : 0;
+	s->rest[counter] = amount > counted ? amount - counted : 0;
 	return mb;
 }
 
@@ -194,7 +194,7 @@ static void put_text(struct channel *c, const char *text)
 	channel_put(c, text, (uint32_t)strlen(text));
 }
 
-static int stamp(const struct channel *c, uint64_t now, char *to, size_t size)
+static int sample_stamp(const struct channel *c, uint64_t now, char *to, size_t size)
 {
 	uint64_t ns = channel_device_ns(c, now);
 
@@ -210,13 +210,13 @@ static void hccs(struct channel *c, uint64_t now)
 
 	if (!c->last)
 		put_text(c, "timestamp: tx rx\n");
-	n = stamp(c, now, line, sizeof(line));
+	n = sample_stamp(c, now, line, sizeof(line));
 	snprintf(line + n, sizeof(line) - (size_t)n, " %" PRIu64 " %" PRIu64 "\n",
 		 s->after[HCCS_TX] - s->first[HCCS_TX], s->after[HCCS_RX] - s->first[HCCS_RX]);
 	put_text(c, line);
 }
 
-static uint64_t packets(uint64_t bytes)
+static uint64_t sample_packets(uint64_t bytes)
 {
 	return (bytes + PACKET_BYTES - 1) / PACKET_BYTES;
 }
@@ -224,7 +224,7 @@ static uint64_t packets(uint64_t bytes)
 /* Of RoCE the payload is counted, of the port all that is on the wire. */
 static uint64_t net_bytes(const struct channel *c, uint64_t bytes)
 {
-	return c->id == CHANNEL_NIC ? bytes + packets(bytes) * PACKET_HEAD : bytes;
+	return c->id == CHANNEL_NIC ? bytes + sample_packets(bytes) * PACKET_HEAD : bytes;
 }
 
 static int net_half(const struct channel *c, uint64_t now, enum counter counter, char *to, size_t size)
@@ -235,8 +235,8 @@ static int net_half(const struct channel *c, uint64_t now, enum counter counter,
 	uint64_t bytes = net_bytes(c, after) - net_bytes(c, before);
 
 	return snprintf(to, size, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " 0 0",
-			rate(c, now, packets(after) - packets(before)), rate(c, now, bytes), packets(after),
-			net_bytes(c, after));
+			rate(c, now, sample_packets(after) - sample_packets(before)), rate(c, now, bytes),
+			sample_packets(after), net_bytes(c, after));
 }
 
 static void net(struct channel *c, uint64_t now)
@@ -247,7 +247,7 @@ static void net(struct channel *c, uint64_t now)
 	if (!c->last)
 		put_text(c, "timestamp bandwidth rxPacket/s rxByte/s rxPackets rxBytes rxErrors rxDropped "
 			    "txPacket/s txByte/s txPackets txBytes txErrors txDropped funcId\n");
-	n = (size_t)stamp(c, now, line, sizeof(line));
+	n = (size_t)sample_stamp(c, now, line, sizeof(line));
 	n += (size_t)snprintf(line + n, sizeof(line) - n, " %u", NIC_MBIT);
 	n += (size_t)net_half(c, now, ROCE_RX, line + n, sizeof(line) - n);
 	n += (size_t)net_half(c, now, ROCE_TX, line + n, sizeof(line) - n);
@@ -353,15 +353,15 @@ static void ub(struct channel *c, uint64_t now)
 		};
 		struct {
 			uint16_t magic, reserved, port, reserved2;
-			uint64_t time, bind[2], side[2][6];
+			uint64_t time, bind[2], node[2][6];
 		} r = { .magic = 0x6bd3, .port = (uint16_t)port, .time = channel_device_ns(c, now) };
 
 		for (int i = 0; i < 2; i++) {
 			r.bind[i] = moved[i];
-			r.side[i][0] = rate(c, now, moved[i]);
-			r.side[i][1] = rate(c, now, packets(moved[i]));
-			r.side[i][2] = total[i];
-			r.side[i][3] = packets(total[i]);
+			r.node[i][0] = rate(c, now, moved[i]);
+			r.node[i][1] = rate(c, now, sample_packets(moved[i]));
+			r.node[i][2] = total[i];
+			r.node[i][3] = sample_packets(total[i]);
 		}
 		channel_put(c, &r, sizeof(r));
 	}
@@ -536,7 +536,7 @@ static bool has_first(uint32_t id)
 	       id == CHANNEL_NPU_MEM || id == CHANNEL_NPU_APP_MEM || id == CHANNEL_NPU_MODULE_MEM;
 }
 
-void samples_take(struct channel *c, uint64_t now)
+void samples_collect(struct channel *c, uint64_t now)
 {
 	struct series *s = c->state ? c->state : calloc(1, sizeof(*s));
 

@@ -22,7 +22,7 @@ static uint8_t type_of(const struct task *t)
 
 static void event_record(struct device *d, const struct task *t)
 {
-	struct event *e = &d->events[t->sqe.event.id % EVENTS_MAX];
+	struct board_event *e = &d->events[t->sqe.event.id % EVENTS_MAX];
 	uint32_t i = t->sqe.event.sequence % EVENT_HISTORY;
 
 	e->latest = t->sqe.event.sequence;
@@ -33,7 +33,7 @@ static void event_record(struct device *d, const struct task *t)
 /* 0 while the record is not scheduled. A record that was overtaken many times is as late as the oldest. */
 static uint64_t event_time(struct device *d, const struct task *t)
 {
-	const struct event *e = &d->events[t->sqe.event.id % EVENTS_MAX];
+	const struct board_event *e = &d->events[t->sqe.event.id % EVENTS_MAX];
 	uint32_t wanted = t->sqe.event.sequence;
 	uint32_t i = wanted % EVENT_HISTORY;
 
@@ -58,7 +58,7 @@ static uint64_t awaited(struct device *d, const struct task *t)
 {
 	if (type_of(t) == STARS_EVENT_WAIT)
 		return event_time(d, t);
-	return t->sqe.notify.id < BOARD_NOTIFIES ? board_notify_take(&d->board, t->sqe.notify.id)
+	return t->sqe.notify.id < BOARD_NOTIFIES ? board_notify_consume(&d->board, t->sqe.notify.id)
 						 : t->facts.start;
 }
 

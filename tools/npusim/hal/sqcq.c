@@ -78,7 +78,7 @@ drvError_t halSqCqFree(uint32_t devId, struct halSqCqFreeInfo *info)
 	pthread_cond_broadcast(&d->progress);
 	pthread_mutex_unlock(&d->lock);
 	if (q)
-		kmod_queue_gone(devId, info);
+		kmod_queue_freed(devId, info);
 	return q ? DRV_ERROR_NONE : DRV_ERROR_INVALID_HANDLE;
 }
 

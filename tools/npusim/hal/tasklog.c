@@ -197,7 +197,7 @@ static void put_block(struct channel *c, const struct prof_event *e, uint32_t bl
 	}
 }
 
-uint32_t tasklog_blocks_told(uint32_t blocks)
+uint32_t tasklog_blocks_logged(uint32_t blocks)
 {
 	const char *text = getenv("NPUSIM_BLOCKS");
 	uint32_t most = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
@@ -208,7 +208,7 @@ uint32_t tasklog_blocks_told(uint32_t blocks)
 /* Written when the kernel has ended, a wave of blocks after the other. */
 void tasklog_blocks(struct channel *c, const struct prof_event *e)
 {
-	uint32_t cores = chip_of(c)->aicores, blocks = tasklog_blocks_told(e->task.sqe.block_dim);
+	uint32_t cores = chip_of(c)->aicores, blocks = tasklog_blocks_logged(e->task.sqe.block_dim);
 
 	if (e->what != EVENT_END || e->task.facts.kind != STARS_AICORE)
 		return;
@@ -272,7 +272,7 @@ static void put_flip(struct channel *c, const struct prof_event *e)
 	channel_put(c, &r, sizeof(r));
 }
 
-static void put_blocks(struct channel *c, const struct prof_event *e)
+static void tasklog_put_blocks(struct channel *c, const struct prof_event *e)
 {
 	struct track_record r = track(c, e, TRACK_BLOCKS);
 
@@ -309,7 +309,7 @@ void tasklog_track(struct channel *c, const struct prof_event *e)
 	if (holder && e->task.sqe.holder.kind == STARS_PROFILER_TRACE && channel_on(c, TSFW_KEYPOINT))
 		put_step(c, e);
 	if (t->kind == STARS_AICORE && e->what == EVENT_START && channel_on(c, TSFW_BLOCKS))
-		put_blocks(c, e);
+		tasklog_put_blocks(c, e);
 }
 
 /* A share of the lines that the task touched hit. Parameters: number of events, events. */

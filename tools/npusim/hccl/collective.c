@@ -79,7 +79,8 @@ static void reduce_all(struct call *c, void *dst, const void *src, uint64_t byte
 	}
 }
 
-static HcclResult finish(struct call *c, const char *api, uint64_t begin, uint64_t count, HcclDataType type)
+static HcclResult call_finish(struct call *c, const char *api, uint64_t begin, uint64_t count,
+			      HcclDataType type)
 {
 	truth_collective_end(api, begin, count, type, c->comm->name);
 	return c->err ? HCCL_E_RUNTIME : HCCL_SUCCESS;
@@ -101,7 +102,7 @@ HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataT
 	meet_all(&c, MEET_MIDDLE);
 	copy_all(&c, recvBuf, sendBuf, part);
 	meet_all(&c, MEET_DONE);
-	return finish(&c, "HcclAllReduce", begin, count, dataType);
+	return call_finish(&c, "HcclAllReduce", begin, count, dataType);
 }
 
 HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDataType dataType,
@@ -116,7 +117,7 @@ HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, H
 	meet_all(&c, MEET_READY);
 	reduce_all(&c, recvBuf, sendBuf, recvCount * type_bytes(dataType), op, dataType);
 	meet_all(&c, MEET_DONE);
-	return finish(&c, "HcclReduceScatter", begin, recvCount, dataType);
+	return call_finish(&c, "HcclReduceScatter", begin, recvCount, dataType);
 }
 
 HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclDataType dataType,
@@ -131,7 +132,7 @@ HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclD
 	meet_all(&c, MEET_READY);
 	copy_all(&c, recvBuf, sendBuf, sendCount * type_bytes(dataType));
 	meet_all(&c, MEET_DONE);
-	return finish(&c, "HcclAllGather", begin, sendCount, dataType);
+	return call_finish(&c, "HcclAllGather", begin, sendCount, dataType);
 }
 
 HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm,
@@ -149,7 +150,7 @@ HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint3
 	if (root == c.comm->rank)
 		copy_all(&c, buf, buf, count * type_bytes(dataType));
 	meet_all(&c, MEET_DONE);
-	return finish(&c, "HcclBroadcast", begin, count, dataType);
+	return call_finish(&c, "HcclBroadcast", begin, count, dataType);
 }
 
 HcclResult HcclSend(void *sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank, HcclComm comm,
@@ -166,7 +167,7 @@ HcclResult HcclSend(void *sendBuf, uint64_t count, HcclDataType dataType, uint32
 	await(&c, destRank, MEET_RECEIVER);
 	copy(&c, remote(&c, destRank, sendBuf), sendBuf, count * type_bytes(dataType));
 	record(&c, destRank, MEET_SENDER);
-	return finish(&c, "HcclSend", begin, count, dataType);
+	return call_finish(&c, "HcclSend", begin, count, dataType);
 }
 
 HcclResult HcclRecv(void *recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank, HcclComm comm,
@@ -182,7 +183,7 @@ HcclResult HcclRecv(void *recvBuf, uint64_t count, HcclDataType dataType, uint32
 	truth_collective_begin();
 	record(&c, srcRank, MEET_RECEIVER);
 	await(&c, srcRank, MEET_SENDER);
-	return finish(&c, "HcclRecv", begin, count, dataType);
+	return call_finish(&c, "HcclRecv", begin, count, dataType);
 }
 
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
@@ -194,5 +195,5 @@ HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
 		return HCCL_E_PTR;
 	truth_collective_begin();
 	meet_all(&c, MEET_READY);
-	return finish(&c, "HcclBarrier", begin, 0, 0);
+	return call_finish(&c, "HcclBarrier", begin, 0, 0);
 }

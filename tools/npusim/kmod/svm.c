@@ -55,7 +55,7 @@ struct devmm_svm_process {
 static struct proc_dir_entry *top, *tasks;
 static atomic_t opened;
 
-static void charge(struct devmm_svm_process *p, s64 bytes)
+static void svm_charge(struct devmm_svm_process *p, s64 bytes)
 {
 	s64 now = atomic64_add_return(bytes, &p->bytes);
 
@@ -66,14 +66,14 @@ static void charge(struct devmm_svm_process *p, s64 bytes)
 noinline int devmm_ioctl_alloc(struct devmm_svm_process *p, struct devmm_ioctl_arg *arg)
 {
 	atomic64_inc(&p->allocs);
-	charge(p, arg->data.alloc.size);
+	svm_charge(p, arg->data.alloc.size);
 	return 0;
 }
 
 /* The simulated library passes the size behind the address, as the mock keeps no table of sizes. */
 noinline int devmm_ioctl_free_pages(struct devmm_svm_process *p, struct devmm_ioctl_arg *arg)
 {
-	charge(p, -(s64)arg->data.alloc.size);
+	svm_charge(p, -(s64)arg->data.alloc.size);
 	return 0;
 }
 

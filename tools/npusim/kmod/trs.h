@@ -56,7 +56,7 @@ struct trs_proc_ctx {
 struct batch {
 	struct list_head list;
 	struct trs_queue *queue;
-	u64 asked; /* when the ioctl was entered */
+	u64 called_at; /* when the ioctl was entered */
 	u32 n;
 	u8 sqes[];
 };
@@ -72,7 +72,7 @@ long trs_sq_alloc(struct trs_proc_ctx *ctx, struct halSqCqInputInfo *in);
 void trs_sq_free(struct trs_proc_ctx *ctx, u32 sqid);
 void trs_sq_free_all(struct trs_proc_ctx *ctx);
 /* The argument after INFO: when the ioctl was entered. */
-long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 asked);
+long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 called_at);
 int trs_logic_cq_recv(struct trs_proc_ctx *ctx, struct trs_core_ts_inst *ts, struct halReportRecvInfo *info);
 
 int trs_proc_init(unsigned int devices);

@@ -46,7 +46,7 @@ noinline int hal_kernel_trs_chan_send(struct trs_id_inst *inst, int chan_id, str
 	trs_trace_sqe("sq_send", q, sqe);
 	atomic64_inc(&ts->sent);
 	TRUTH("sqe", inst->devid, q->pid, q->ctx.sqid, sent.stream, sent.task, sent.type & 0x3f, entered,
-	      truth_now(), q->ctx.chan_id, q->sending ? q->sending->asked : 0);
+	      truth_now(), q->ctx.chan_id, q->sending ? q->sending->called_at : 0);
 	return err;
 }
 EXPORT_SYMBOL_GPL(hal_kernel_trs_chan_send);
@@ -116,7 +116,7 @@ noinline void trs_sq_send_work(struct work_struct *work)
 	list_for_each_entry_safe(b, next, &mine, list) send_batch(b);
 }
 
-long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 asked)
+long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 called_at)
 {
 	struct trs_core_ts_inst *ts = ctx->ts;
 	struct trs_queue *q;
@@ -131,7 +131,7 @@ long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 ask
 	if (!b)
 		return -ENOMEM;
 	b->n = info->sqe_num;
-	b->asked = asked;
+	b->called_at = called_at;
 	mutex_lock(&ctx->lock);
 	q = b->queue = ctx->queues[info->sqId];
 	if (!q)
@@ -162,7 +162,7 @@ static void settle(struct trs_core_ts_inst *ts)
 	flush_work(&ts->send_work);
 }
 
-static int take_chan(struct trs_core_ts_inst *ts, struct trs_queue *q)
+static int claim_chan(struct trs_core_ts_inst *ts, struct trs_queue *q)
 {
 	int err = -ENOSPC;
 
@@ -180,7 +180,7 @@ static int take_chan(struct trs_core_ts_inst *ts, struct trs_queue *q)
 
 noinline int trs_stream_bind_remote_sqcq(struct trs_id_inst *inst, struct trs_queue *q)
 {
-	return take_chan(container_of(inst, struct trs_core_ts_inst, inst), q);
+	return claim_chan(container_of(inst, struct trs_core_ts_inst, inst), q);
 }
 EXPORT_SYMBOL_GPL(trs_stream_bind_remote_sqcq);
 

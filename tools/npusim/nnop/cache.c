@@ -62,7 +62,7 @@ void cache_fill(struct cached *entry, const char *api, const struct plan *plan)
 	pthread_mutex_unlock(&lock);
 }
 
-void cache_take(struct cached *entry, struct plan *plan)
+void cache_fetch(struct cached *entry, struct plan *plan)
 {
 	pthread_mutex_lock(&lock);
 	plan_copy(plan, &entry->plan);
@@ -76,6 +76,6 @@ aclOpExecutor *cache_executor(struct cached *entry)
 	if (!e)
 		return NULL;
 	e->api = entry->api;
-	cache_take(entry, &e->plan);
+	cache_fetch(entry, &e->plan);
 	return e;
 }

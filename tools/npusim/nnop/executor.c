@@ -139,7 +139,7 @@ bool PlanFromCache(aclOpExecutor *executor, const aclTensor *const *in, int nin,
 		executor->fills[1] = entry;
 		return false;
 	}
-	cache_take(entry, &executor->plan);
+	cache_fetch(entry, &executor->plan);
 	if (executor->fills[0])
 		cache_fill(executor->fills[0], executor->api, &executor->plan);
 	return true;

@@ -40,12 +40,12 @@ static uint32_t blocks_for(const aclTensor *tensor)
 #define TENSORS_MAX 12
 
 /* A kernel of an operator and its arguments; absent tensors are NULL. */
-struct kernel {
+struct op_kernel {
 	const struct l0 *l0;
 	const aclTensor *in[TENSORS_MAX], *out[TENSORS_MAX];
 };
 
-static aclnnStatus plan_kernels(aclOpExecutor *executor, const struct kernel *kernels,
+static aclnnStatus plan_kernels(aclOpExecutor *executor, const struct op_kernel *kernels,
 				const aclTensor *sized_by)
 {
 	aclnnStatus err = ACLNN_SUCCESS;
@@ -59,7 +59,7 @@ static aclnnStatus plan_kernels(aclOpExecutor *executor, const struct kernel *ke
 	return err;
 }
 
-static aclnnStatus plan(const char *api, const struct kernel *kernels, const aclTensor *sized_by,
+static aclnnStatus plan(const char *api, const struct op_kernel *kernels, const aclTensor *sized_by,
 			uint64_t *workspace_size, aclOpExecutor **executor)
 {
 	uint64_t begin = truth_now();
@@ -78,8 +78,8 @@ static aclnnStatus plan(const char *api, const struct kernel *kernels, const acl
 	return err;
 }
 
-static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size, aclOpExecutor *executor,
-		       aclrtStream stream)
+static aclnnStatus op_run(const char *api, void *workspace, uint64_t workspace_size, aclOpExecutor *executor,
+			  aclrtStream stream)
 {
 	uint64_t begin = truth_now();
 	aclnnStatus err;
@@ -98,14 +98,14 @@ static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size
 #define PHASE_1(op, params)                                                                                  \
 	aclnnStatus aclnn##op##GetWorkspaceSize(params, uint64_t *workspaceSize, aclOpExecutor **executor)   \
 	{                                                                                                    \
-		const struct kernel kernels[] = { KERNELS_##op, { .l0 = NULL } };                            \
+		const struct op_kernel kernels[] = { KERNELS_##op, { .l0 = NULL } };                         \
 		return plan("aclnn" #op, kernels, SIZED_BY_##op, workspaceSize, executor);                   \
 	}
 #define PHASE_2(op, params)                                                                                  \
 	aclnnStatus aclnn##op(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,              \
 			      aclrtStream stream)                                                            \
 	{                                                                                                    \
-		return run("aclnn" #op, workspace, workspaceSize, executor, stream);                         \
+		return op_run("aclnn" #op, workspace, workspaceSize, executor, stream);                      \
 	}
 
 #define KERNELS_Add                                                                                          \

@@ -41,7 +41,7 @@ struct cached *cache_entry(uint64_t key, bool *fresh);
 void cache_fill(struct cached *entry, const char *api, const struct plan *plan);
 /* A new executor with the plan of the entry; NULL without memory. */
 aclOpExecutor *cache_executor(struct cached *entry);
-void cache_take(struct cached *entry, struct plan *plan);
+void cache_fetch(struct cached *entry, struct plan *plan);
 
 /* pta_cache.c: the entry that the thread's next first phase fills, NULL none; it is returned once. */
 struct cached *pta_cache_pending(void);

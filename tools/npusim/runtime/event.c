@@ -72,7 +72,7 @@ static void forget_stamp(struct event *e)
 	}
 }
 
-static void stamp(const struct logic_cqe *cqe)
+static void cqe_stamp(const struct logic_cqe *cqe)
 {
 	for (struct event *e = awaiting; e; e = e->next) {
 		if (e->sqe_task == cqe->task && e->sqe_stream == cqe->stream) {
@@ -94,7 +94,7 @@ void event_collect(uint32_t device)
 	pthread_mutex_lock(&stamps_lock);
 	while (awaiting && halCqReportRecv(device, &info) == DRV_ERROR_NONE) {
 		for (uint32_t i = 0; i < info.report_cqe_num; i++)
-			stamp(&cqes[i]);
+			cqe_stamp(&cqes[i]);
 	}
 	pthread_mutex_unlock(&stamps_lock);
 }

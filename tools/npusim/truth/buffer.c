@@ -302,7 +302,7 @@ static void disable_in_child(void)
 	own = NULL;
 }
 
-static int open_file(const char *dir)
+static int truth_open_file(const char *dir)
 {
 	char path[PATH_MAX];
 
@@ -343,7 +343,7 @@ bool buffer_start(void)
 		char *spare = malloc(BUFFER_BYTES);
 
 		truth.started = true;
-		if (spare && open_file(dir) == 0 && start_writer(spare)) {
+		if (spare && truth_open_file(dir) == 0 && start_writer(spare)) {
 			atomic_store(&truth.running, true);
 			first = true;
 		} else {
@@ -364,7 +364,7 @@ bool buffer_running(void)
 }
 
 /* Runs after the destructors of every library that uses this one, thus after the device has stopped. */
-__attribute__((destructor)) static void finish(void)
+__attribute__((destructor)) static void truth_finish(void)
 {
 	void *spare;
 	char *p;
