@@ -80,9 +80,9 @@ BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BPF_BUILD)/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
 ANALYZER_SRC := $(sort $(wildcard analyzer/*.c analyzer/*/*.c analyzer/*/*/*.c))
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
-AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
-INJOB_SRC := $(AGENT_SRC) user/mstx_inject.c
-USER_SRC := $(filter-out $(INJOB_SRC) user/main.c,$(wildcard user/*.c user/cli/*.c))
+AGENT_SRC := user/injob/agent.c user/injob/agent_ring.c user/injob/agent_start.c user/injob/agent_yield.c
+INJOB_SRC := $(AGENT_SRC) user/injob/mstx_inject.c
+USER_SRC := $(sort $(filter-out $(INJOB_SRC) user/cli/main.c user/worker/%,$(wildcard user/*/*.c user/*/*/*.c)))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
 WORKER_SRC := $(wildcard user/worker/*.c)
 WORKER_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out user/worker/main.c,$(WORKER_SRC)))
@@ -129,7 +129,7 @@ $(BUILD)/%.o: %.c
 INJECT_CFLAGS := -std=gnu11 -Os -g $(WARN) -D_GNU_SOURCE -fPIC -mgeneral-regs-only -fno-stack-protector -fno-jump-tables \
 	-fno-builtin -fno-tree-vectorize -fno-tree-loop-distribute-patterns \
 	$(if $(filter x86_64,$(MACHINE)),-fcf-protection=none,-mbranch-protection=none -mno-outline-atomics)
-$(BUILD)/user/inject_code.o: user/inject_code.c
+$(BUILD)/user/injob/inject_code.o: user/injob/inject_code.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(INJECT_CFLAGS) -c $< -o $@
 
@@ -144,11 +144,11 @@ $(BUILD)/libnps_user.a: $(USER_OBJ)
 $(BUILD)/libnps_worker.a: $(WORKER_OBJ)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
+$(BUILD)/npuscope: $(BUILD)/user/cli/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(USER_LIBS)
 
 # The helper runs inside the job: no sanitizer, no library but libc.
-$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/agent_impl.h user/agent_start.h kheaders/agent.h kheaders/session.h
+$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/injob/agent_impl.h user/injob/agent_start.h kheaders/agent.h kheaders/session.h
 	@mkdir -p $(@D)
 	$(call say,AGENT,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $(AGENT_SRC) -o $@ -ldl -lpthread
@@ -159,7 +159,7 @@ $(BUILD)/npuscope-device-worker: $(WORKER_SRC) $(wildcard user/worker/*.h) khead
 	$(call say,WORKER,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIE -pie -Wl,-z,now $(WORKER_SRC) -o $@ \
 		-ldl -lpthread
 
-$(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h
+$(BUILD)/libnpuscope_mstx.so: user/injob/mstx_inject.c kheaders/bpf_shared.h
 	@mkdir -p $(@D)
 	$(call say,MSTX,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-cast-function-type -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_mstx.so $< -o $@ -ldl -lpthread
@@ -167,12 +167,12 @@ $(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h
 # --- man pages and completions, from the rows of options -------------------------------------------------------
 # Made by a program for the machine that builds, which a cross build needs. Rows refer to what parses their values: where that
 # refers to something else, which it never calls here, that is dropped by the linker.
-CLI_DOCS_SRC := $(wildcard tools/cli_docs/*.c analyzer/cli/*.c user/cli/*.c) $(addprefix user/,aic_metrics.c device_options.c mstx.c)
+CLI_DOCS_SRC := $(wildcard tools/cli_docs/*.c analyzer/cli/*option*.c analyzer/cli/nearest.c user/cli/*_options.c) $(addprefix user/,driver/aic_metrics.c driver/device_options.c attach/mstx.c)
 CLI_DOCS_CFLAGS := -std=gnu11 -O1 $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' -Ikheaders -Ianalyzer -Iuser \
 	-ffunction-sections -fdata-sections -Wl,--gc-sections
 # Of the man pages.
 CLI_DOCS_DATE = $(shell date -u -d "@$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || date +%s)}" +%F)
-$(CLI_DOCS)/generator: $(CLI_DOCS_SRC) $(wildcard tools/cli_docs/*.h analyzer/*.h analyzer/cli/*.h analyzer/export/*.h user/*.h user/cli/*.h \
+$(CLI_DOCS)/generator: $(CLI_DOCS_SRC) $(wildcard tools/cli_docs/*.h analyzer/*.h analyzer/*/*.h user/*/*.h \
 		kheaders/*.h) Makefile
 	@mkdir -p $(@D)
 	$(call say,HOSTCC,$@)$(HOSTCC) $(CLI_DOCS_CFLAGS) $(filter %.c,$^) -o $@
@@ -392,11 +392,11 @@ vmtest: vm-programs
 FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
-FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c landing_pads.c log.c open_below.c operators.c probe_block_arm64.c probe_block_x86.c \
-	probe_point.c proc_maps.c work_budget.c)
-FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_launcher.c device_lib.c \
-	device_options.c device_stream.c host_names.c log.c log_budget.c open_below.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_json.c session_writer.c \
-	work_budget.c)
+FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,core/clocks.c attach/elf_file.c attach/landing_pads.c core/log.c core/open_below.c attach/operators.c attach/probe_block_arm64.c attach/probe_block_x86.c \
+	attach/probe_point.c core/proc_maps.c core/work_budget.c)
+FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,driver/aic_metrics.c core/clocks.c sources/device/device_channels.c driver/device_info.c driver/device_launcher.c driver/device_lib.c \
+	driver/device_options.c sources/device/device_stream.c core/host_names.c core/log.c capture/log_budget.c core/open_below.c core/own_file.c attach/elf_file.c driver/prof_files.c core/proc_maps.c capture/process.c capture/process_owner.c core/rate_limit.c core/session_json.c core/session_writer.c \
+	core/work_budget.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c scratch.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
@@ -527,6 +527,6 @@ uninstall:
 clean:
 	rm -rf build
 
--include $(BPF_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(WORKER_OBJ:.o=.d) $(BUILD)/user/main.d
+-include $(BPF_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(WORKER_OBJ:.o=.d) $(BUILD)/user/cli/main.d
 -include $(wildcard $(BUILD)/tests/*.d $(BUILD)/tests/unit/*.d $(BUILD)/tests/fuzz/*.d $(BUILD)/replay/*.d)
 -include $(shell find $(NPUSIM_OBJ) -name '*.d' 2>/dev/null)

@@ -6,11 +6,11 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/unfinished.h"
-#include "import.h"
-#include "input.h"
+#include "import/import.h"
+#include "import/input.h"
+#include "import/session/import_process.h"
+#include "import/session/session_reader.h"
 #include "job.h"
-#include "session/import_process.h"
-#include "session/session_reader.h"
 #include "summary.h"
 
 #include <assert.h>

@@ -4,8 +4,8 @@
 #define NPS_SUMMARY_H
 
 #include "analyze.h"
+#include "import/session/session_model.h"
 #include "model/model.h"
-#include "session/session_model.h"
 
 /* What MODEL holds, without a path. 0 or -ENOMEM. */
 int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *model);

@@ -3,7 +3,7 @@
  * What the NPU driver's own functions do for the watched processes: SQEs that go to the device, CQEs that
  * come back, copies by PCIe. They are in kernel modules of another vendor, so nothing here is relocated
  * against their types: the collector finds the offsets of members, or attaches none of this
- * (user/driver_fn.c).
+ * (user/sources/driver/driver_fn.c).
  */
 #include "common.bpf.h"
 #include "streams.bpf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
  * The end of a capture: iterators go through the threads and write an event for each call that has not
- * returned to the collector (user/open_calls.c).
+ * returned to the collector (user/sources/calls/open_calls.c).
  */
 #ifndef NPS_ENDING_BPF_H
 #define NPS_ENDING_BPF_H

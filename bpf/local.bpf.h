@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
  * State of each thread. Since 5.11 it is in task storage; before, the same map is a hash by thread id,
- * which user space makes of it (user/portable.c), and entries are removed as threads exit.
+ * which user space makes of it (user/attach/portable.c), and entries are removed as threads exit.
  */
 #ifndef NPS_LOCAL_BPF_H
 #define NPS_LOCAL_BPF_H

@@ -239,7 +239,7 @@ int BPF_PROG(sched_switched, bool preempted, struct task_struct *prev, struct ta
 
 /*
  * x86-64: offset of a CPU's preemption count from its run queue, in bytes, from the kernel's types
- * (user/preempt_count.c); 0: unknown. On arm64 it is in the thread.
+ * (user/attach/preempt_count.c); 0: unknown. On arm64 it is in the thread.
  */
 const volatile __s64 preempt_count_at = 0;
 

@@ -6,7 +6,7 @@
  *   cann_dump [--quiet] PROF_DIR
  */
 #include "base/util.h"
-#include "import.h"
+#include "import/import.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

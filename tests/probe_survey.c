@@ -26,10 +26,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "elf_file.h"
-#include "landing_pads.h"
-#include "probe_point.h"
-#include "uprobe_link.h"
+#include "attach/elf_file.h"
+#include "attach/landing_pads.h"
+#include "attach/probe_point.h"
+#include "attach/uprobe_link.h"
 
 #define MAX_BODY 65536
 #define VALUES 8 /* hits, six arguments, stack pointer */

@@ -7,7 +7,7 @@
  */
 #include "base/json_writer.h"
 #include "derive/derive.h"
-#include "import.h"
+#include "import/import.h"
 
 #include <fcntl.h>
 #include <stdio.h>

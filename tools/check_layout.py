@@ -169,7 +169,7 @@ def update(tree: Tree, name: Path) -> int:
 # --- tables ---------------------------------------------------------------------------------------
 
 def folder(name: str) -> str:
-    """The folder by which a file's violations are counted: analyzer/session, tests/unit, tools."""
+    """The folder by which a file's violations are counted: analyzer/import/session, tests/unit, tools."""
     parts = name.split("/")[:-1]
     return "/".join(parts[:3] if parts[:2] in (["analyzer", "import"], ["user", "sources"]) else parts[:2])
 

@@ -91,7 +91,7 @@ check_cppcheck() {
 		--suppress=missingIncludeSystem --suppress=unmatchedSuppression \
 		--suppress=preprocessorErrorDirective:kheaders/catalog_rows.h \
 		--suppress=internalAstError:analyzer/export/export_db.c \
-		--suppress=nullPointerArithmeticRedundantCheck:user/process.c \
+		--suppress=nullPointerArithmeticRedundantCheck:user/capture/process.c \
 		--suppress=arrayIndexOutOfBounds:tools/npusim/truth/buffer.c \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
 		-D_GNU_SOURCE -D__x86_64__ -DNPS_VERSION='"0"' \

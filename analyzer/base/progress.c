@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "progress.h"
+#include "base/progress.h"
 
 #include <stdio.h>
 #include <unistd.h>

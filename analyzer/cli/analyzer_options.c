@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/analyzer_options.h"
 
-#include "show.h"
+#include "cli/show.h"
 
 static const struct nps_option_word progress_words[] = {
 	{ "auto", NPS_PROGRESS_AUTO, .help = "if stderr is a terminal" },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "derive/host.h"
 
+#include "base/index.h"
 #include "derive/host_sums.h"
-#include "derive/index.h"
 #include "derive/waits.h"
 #include "model/call_class.h"
 

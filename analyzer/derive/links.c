@@ -9,8 +9,8 @@
  * itself. All of these come in order of time, so one walk finds them; it is done twice, to count and to
  * write.
  */
+#include "base/index.h"
 #include "derive/derive.h"
-#include "derive/index.h"
 #include "derive/queue.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
  * one or the step's own end, whichever is later, and a task belongs to the window in which it starts. So do
  * tasks of graphs, which run when the graph is executed.
  */
+#include "base/index.h"
 #include "derive/derive.h"
-#include "derive/index.h"
 #include "derive/queue.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef NPS_COUNTER_CSV_H
 #define NPS_COUNTER_CSV_H
 
-#include "base/csv_writer.h"
+#include "export/csv_writer.h"
 
 /* Whether tables are named and cut as msprof does it. */
 static inline bool nps_counter__stamped(const struct nps_export *ex)

@@ -3,7 +3,7 @@
 #ifndef NPS_CSV_DEVICE_TIME_H
 #define NPS_CSV_DEVICE_TIME_H
 
-#include "derive/index.h"
+#include "base/index.h"
 #include "model/model.h"
 
 struct nps_device_time {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/csv_modules.h"
 
-#include "ascend_db/spec.h"
+#include "import/ascend_db/spec.h"
 
 #define AMP 74
 

@@ -3,7 +3,7 @@
 #ifndef NPS_CSV_TABLES_H
 #define NPS_CSV_TABLES_H
 
-#include "base/csv_writer.h"
+#include "export/csv_writer.h"
 
 #include <stdbool.h>
 

@@ -3,10 +3,10 @@
 #ifndef NPS_EXPORT_DB_H
 #define NPS_EXPORT_DB_H
 
-#include "ascend_db/spec.h"
 #include "base/map.h"
 #include "export/db_writer.h"
 #include "export/export.h"
+#include "import/ascend_db/spec.h"
 
 /*
  * STRING_IDS while it comes into being. A text keeps its number of the database that it was imported from.

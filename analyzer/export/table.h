@@ -18,7 +18,7 @@
 #ifndef NPS_CSV_TABLE_H
 #define NPS_CSV_TABLE_H
 
-#include "base/csv_writer.h"
+#include "export/csv_writer.h"
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
 #ifndef NPS_FINDINGS_H
 #define NPS_FINDINGS_H
 
-#include "derive/index.h"
+#include "base/index.h"
 #include "findings/table.h"
 #include "model/model.h"
 

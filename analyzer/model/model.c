@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "model.h"
+#include "model/model.h"
 
 #include "base/progress.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/string_table.h"
 #include "base/vec.h"
-#include "lost.h"
+#include "model/lost.h"
 #include "schema/tables.h"
 
 struct cJSON;

@@ -141,19 +141,19 @@ def borders() -> None:
         "kheaders/event.h": "#include \"../user/log.h\"\n",
         "bpf/a.bpf.h": "#include \"event.h\"\n", "bpf/a.bpf.c": "#include \"a.bpf.h\"\n",
         "user/log.h": "",
-        "user/main.c": "#include \"a.skel.h\"\n#include \"analyze.h\"\n#include \"base/b.h\"\n#include \"log.h\"\n",
+        "user/cli/main.c": "#include \"a.skel.h\"\n#include \"analyze.h\"\n#include \"base/b.h\"\n#include \"log.h\"\n",
         "user/injob/a.c": "#include \"event.h\"\n#include \"a.h\"\n#include \"../log.h\"\n#include \"analyze.h\"\n",
         "user/injob/a.h": "",
-        "user/agent.c": "#include \"agent_impl.h\"\n#include \"log.h\"\n", "user/agent_impl.h": "",
+        "user/injob/agent.c": "#include \"agent_impl.h\"\n#include \"log.h\"\n", "user/injob/agent_impl.h": "",
         "tools/npusim/a.c": "#include \"../../kheaders/event.h\"\n",
         "tests/unit/a.c": "#include \"../../user/log.h\"\n",
     }, "analyzer/base/a.c:2", "analyzer/base/a.c:9", "analyzer/base/b.c:1", "analyzer/base/b.c:2", "kheaders/event.h:1",
-        "tools/npusim/a.c:1", "user/agent.c:2", "user/injob/a.c:3", "user/injob/a.c:4", "user/main.c:3")
+        "tools/npusim/a.c:1", "user/cli/main.c:3", "user/injob/a.c:3", "user/injob/a.c:4", "user/injob/agent.c:2")
 
 
 def layers() -> None:
-    headers = ("base/b.h", "model/model.h", "derive/d.h", "export/e.h", "import.h", "cann/c.h", "torch/t.h",
-               "ascend_db/spec.h", "import/common/c.h", "import/new/n.h", "import_trace_a.h", "job.h")
+    headers = ("base/b.h", "model/model.h", "derive/d.h", "export/e.h", "import/import.h", "import/cann/c.h",
+               "import/torch/t.h", "import/ascend_db/spec.h", "import/common/c.h", "import/new/n.h", "job.h", "cli/c.h")
     files = {f"analyzer/{name}": "" for name in headers}
 
     def including(*names: str) -> str:
@@ -161,34 +161,32 @@ def layers() -> None:
 
     files |= {
         "analyzer/base/a.c": including("base/b.h", "model/model.h"),
-        "analyzer/cann/a.c": including("model/model.h", "import.h", "torch/t.h", "cann/c.h", "import/common/c.h",
-                                       "derive/d.h"),
-        "analyzer/derive/a.c": including("model/model.h", "cann/c.h", "export/e.h"),
-        "analyzer/export/a.c": including("derive/d.h", "ascend_db/spec.h", "torch/t.h"),
+        "analyzer/import/cann/a.c": including("model/model.h", "import/import.h", "import/torch/t.h", "import/cann/c.h",
+                                              "import/common/c.h", "derive/d.h"),
+        "analyzer/derive/a.c": including("model/model.h", "import/cann/c.h", "import/common/c.h", "export/e.h"),
+        "analyzer/export/a.c": including("derive/d.h", "import/ascend_db/spec.h", "import/torch/t.h"),
         "analyzer/import/common/a.c": including("model/model.h", "import/new/n.h"),
-        "analyzer/import/new/a.c": including("import/common/c.h", "import/new/n.h", "cann/c.h"),
-        "analyzer/import_trace.c": including("import_trace_a.h", "torch/t.h"),
+        "analyzer/import/new/a.c": including("import/common/c.h", "import/new/n.h", "import/cann/c.h",
+                                             "import/torch/t.h"),
         "analyzer/job.c": including(*headers),
+        "analyzer/cli/a.c": including(*headers),
     }
-    expect("include-up", files, "analyzer/base/a.c:2", "analyzer/cann/a.c:3", "analyzer/cann/a.c:6",
-           "analyzer/derive/a.c:2", "analyzer/derive/a.c:3", "analyzer/export/a.c:3", "analyzer/import/common/a.c:2",
-           "analyzer/import/new/a.c:3", "analyzer/import_trace.c:2")
+    expect("include-up", files, "analyzer/base/a.c:2", "analyzer/derive/a.c:2", "analyzer/derive/a.c:3",
+           "analyzer/derive/a.c:4", "analyzer/export/a.c:3", "analyzer/import/cann/a.c:3", "analyzer/import/cann/a.c:6",
+           "analyzer/import/common/a.c:2", "analyzer/import/new/a.c:4", "analyzer/job.c:12")
 
 
 def rooms() -> None:
-    chain = ("injob/injob", "core/core", "attach/attach", "inject/inject", "sources/source", "sources/irq/irq",
-             "cli/cli")
-    headers = {f"user/{name}.h": "" for name in (*chain, "sources/sched/sched", "worker/worker")}
+    chain = ("injob/injob", "core/core", "attach/attach", "driver/driver", "capture/capture", "inject/inject",
+             "sources/source", "sources/device/device", "sources/host/host", "cli/cli")
+    headers = {f"user/{name}.h": "" for name in (*chain, "sources/stacks/stacks", "worker/worker")}
     includes = "".join(f"#include \"{name}.h\"\n" for name in chain)
-    expect("include-up", headers | {
-        "user/core/a.c": includes, "user/attach/a.c": includes, "user/inject/a.c": includes,
-        "user/sources/a.c": includes, "user/sources/irq/a.c": includes, "user/sources/sched/a.c": includes, 
-        "user/cli/a.c": includes,
-        "user/worker/a.c": includes + "#include \"worker.h\"\n",
-    }, *(f"user/attach/a.c:{line}" for line in range(4, 8)), *(f"user/core/a.c:{line}" for line in range(3, 8)),
-        *(f"user/inject/a.c:{line}" for line in range(5, 8)), *(f"user/sources/a.c:{line}" for line in range(6, 8)),
-        "user/sources/irq/a.c:7", "user/sources/sched/a.c:6", "user/sources/sched/a.c:7",
-        *(f"user/worker/a.c:{line}" for line in range(1, 8)))
+    first = {"core/": 3, "attach/": 4, "driver/": 5, "capture/": 6, "inject/": 7, "sources/": 8, "sources/device/": 9,
+             "sources/host/": 10, "sources/stacks/": 9, "cli/": 11}
+    files = {f"user/{room}a.c": includes for room in first}
+    expected = (f"user/{room}a.c:{line}" for room in sorted(first) for line in range(first[room], len(chain) + 1))
+    expect("include-up", headers | files | {"user/worker/a.c": includes + "#include \"worker.h\"\n"},
+           *expected, *(f"user/worker/a.c:{line}" for line in range(1, len(chain) + 1)))
 
 
 def circles() -> None:

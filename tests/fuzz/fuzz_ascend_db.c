@@ -2,7 +2,7 @@
 /* A database of the vendor's profilers, and the analysis.db beside it. */
 #include "fuzz.h"
 
-#include "import.h"
+#include "import/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* CANN's raw data: a PROF_* directory. */
 #include "fuzz.h"
 
-#include "import.h"
+#include "import/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,11 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "elf_file.h"
-#include "landing_pads.h"
-#include "operators.h"
-#include "probe_point.h"
-#include "proc_maps.h"
+#include "attach/elf_file.h"
+#include "attach/landing_pads.h"
+#include "attach/operators.h"
+#include "attach/probe_point.h"
+#include "core/proc_maps.h"
 
 #define MAX_CODE 4096
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cann/device_records.h"
+#include "import/cann/device_records.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cann/aux_files.h"
-#include "session/npu_files.h"
-#include "session/session_model.h"
+#include "import/cann/aux_files.h"
+#include "import/session/npu_files.h"
+#include "import/session/session_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* A session of `npuscope record`: one result for each of its first processes. */
 #include "fuzz.h"
 
-#include "session/import_process.h"
+#include "import/session/import_process.h"
 
 #include <stdlib.h>
 

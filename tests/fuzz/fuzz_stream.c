@@ -4,7 +4,7 @@
  * bytes after it are split into reads. Nothing may be stored that was not read, and each byte is stored,
  * counted as torn, or was text.
  */
-#include "device_stream.h"
+#include "sources/device/device_stream.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The PyTorch profiler's raw data, over CANN's as far as that can be read. */
 #include "fuzz.h"
 
-#include "import.h"
+#include "import/import.h"
 
 #include <stdio.h>
 #include <unistd.h>

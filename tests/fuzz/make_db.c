@@ -2,7 +2,7 @@
 /*
  * `make_db a|b [analysis]`: SQL of a small database with some rows in every table that is known, for sqlite3.
  */
-#include "ascend_db/spec.h"
+#include "import/ascend_db/spec.h"
 
 #include <stdio.h>
 #include <string.h>

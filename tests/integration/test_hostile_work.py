@@ -24,7 +24,7 @@ CALLS = 3000
 SECONDS = 400
 NOBODY = 65534
 
-# user/work_budget.h
+# user/core/work_budget.h
 # s of CPU time that one process can make us spend at once, and part of a CPU in the long run
 ONCE, SHARE = 2.0, 0.10
 ALL_ONCE, ALL_SHARE = 8.0, 0.33  # ... all of them

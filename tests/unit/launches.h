@@ -8,8 +8,8 @@
 
 #include <fcntl.h>
 
-#include "session/join.h"
-#include "session/names.h"
+#include "import/session/join.h"
+#include "import/session/names.h"
 
 #define PID 50
 

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "agent_client.h"
-#include "capture.h"
+#include "capture/agent_client.h"
+#include "capture/capture.h"
 
 #define SIZE (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 

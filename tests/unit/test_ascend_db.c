@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ascend_db/spec.h"
 #include "export/export.h"
 #include "export/export_db.h"
-#include "import.h"
+#include "import/ascend_db/spec.h"
+#include "import/import.h"
 
 /* --- a folder and what lies in it --- */
 

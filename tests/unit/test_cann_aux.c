@@ -3,8 +3,8 @@
  * The small files of a capture, made by hand: rates, clocks, damage. With two arguments, a PROF_* directory
  * and a directory that exists, only these files are imported and written as msprof would.
  */
-#include "cann/aux_files.h"
 #include "export/export.h"
+#include "import/cann/aux_files.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Captures made by hand: what the host's calls and launches become together with what one device logged. */
-#include "import.h"
+#include "import/import.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cann/batches.h"
-#include "cann/clock.h"
-#include "cann/pmu.h"
-#include "cann/tensors.h"
+#include "import/cann/batches.h"
+#include "import/cann/clock.h"
+#include "import/cann/pmu.h"
+#include "import/cann/tensors.h"
 
 __extension__ typedef __int128 wide;
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capability.h"
+#include "attach/capability.h"
 
 static const struct nps_capability whole = { .bpf = true,
 					     .btf = true,

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "channel_files.h"
+#include "capture/channel_files.h"
 
 static const struct {
 	uint32_t channel, record;

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "cli/cmd.h"
 #include "cli/commands.h"
 #include "cli/nearest.h"
 #include "cli/option_value.h"
-#include "cmd.h"
+#include "cli/show.h"
 #include "export/formats.h"
-#include "host_sys.h"
-#include "show.h"
+#include "sources/host/host_sys.h"
 
 static const struct nps_command *const commands[] = {
 #define COMMAND(name, unwritten) &nps_##name##_command,

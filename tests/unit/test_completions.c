@@ -9,9 +9,9 @@
 #include <fcntl.h>
 
 #include "event.h"
-#include "session/completions.h"
+#include "import/session/completions.h"
 
-#include "cann/control.h"
+#include "import/cann/control.h"
 
 #define DEVICE 1
 #define STREAM 7

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cost_account.h"
+#include "capture/cost_account.h"
 
 #define SECOND 1000000000ULL
 

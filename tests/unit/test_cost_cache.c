@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "capability.h"
-#include "cost_cache.h"
+#include "attach/capability.h"
+#include "capture/cost_cache.h"
 
 static char top[64];
 static const char *const path[] = { "run", "npuscope", NULL };

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "base/index.h"
 #include "derive/derive.h"
-#include "derive/index.h"
 
 #define MAIN 1
 #define QUEUE 2 /* thread that takes from the task queue */

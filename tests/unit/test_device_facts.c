@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose word on a device is taken where the driver's library is a job's own. */
-#include "device_facts.h"
+#include "driver/device_facts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

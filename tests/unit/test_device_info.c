@@ -3,10 +3,10 @@
  * Which generation a device is of, by all that a driver may report of it,
  * and what is queried of an unknown one.
  */
-#include "device_channels.h"
-#include "device_info.h"
-#include "device_lib.h"
-#include "task_channels.h"
+#include "capture/task_channels.h"
+#include "driver/device_info.h"
+#include "driver/device_lib.h"
+#include "sources/device/device_channels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * Calls to a worker, which a thread at the other end of the connection plays: what is sent, and that no reply
  * does harm. As which user the worker for the host's driver runs.
  */
-#include "device_lib.h"
-#include "device_user.h"
+#include "driver/device_lib.h"
+#include "driver/device_user.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cann/device_records.h"
 #include "gen_session.h"
+#include "import/cann/device_records.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Channels of devices, read from a driver that is made here: it splits records where it likes, overwrites,
  * fails. What is in the files is compared with what the driver delivered.
  */
-#include "device_report.h"
-#include "device_stream.h"
+#include "driver/device_report.h"
+#include "sources/device/device_stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,11 +15,11 @@
 
 #include <cjson/cJSON.h>
 
-#include "driver_fn.h"
-#include "driver_nodes.h"
+#include "driver/driver_nodes.h"
 #include "event.h"
-#include "session/driver_names.h"
-#include "session/import_driver.h"
+#include "import/session/driver_names.h"
+#include "import/session/import_driver.h"
+#include "sources/driver/driver_fn.h"
 
 static void expect_node(const char *name, uint8_t kind, uint16_t device)
 {

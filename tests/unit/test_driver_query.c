@@ -3,7 +3,7 @@
  * Queries to the driver: who queries and who answers, in what order, and what becomes
  * of them when a call does not come back.
  */
-#include "driver_query.h"
+#include "driver/driver_query.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf_file.h"
-#include "proc_maps.h"
+#include "attach/elf_file.h"
+#include "core/proc_maps.h"
 
 __attribute__((noinline, used)) int a_function_of_this_program(int x)
 {

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "host_names.h"
-#include "privilege.h"
+#include "capture/capture.h"
+#include "core/host_names.h"
+#include "core/privilege.h"
 
 #define CHECK(what)                                                                                          \
 	do {                                                                                                 \

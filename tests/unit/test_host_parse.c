@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "host_parse.h"
+#include "sources/host/host_parse.h"
 
 #define TICK 10000000ULL
 #define TEXT(s) (s), sizeof(s) - 1

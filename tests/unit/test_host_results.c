@@ -20,7 +20,7 @@
 #include "export/export.h"
 #include "findings/findings.h"
 #include "gen_session.h"
-#include "session/wakers.h"
+#include "import/session/wakers.h"
 
 #define PID 100U
 #define T0 1700000000000000000ULL

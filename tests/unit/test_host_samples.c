@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "session/host_grid.h"
-#include "session/host_samples.h"
+#include "import/session/host_grid.h"
+#include "import/session/host_samples.h"
 
 #define MS 1000000ULL
 #define JOB 100

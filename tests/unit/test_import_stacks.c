@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 #include "gen_session.h"
-#include "session/import_stacks.h"
+#include "import/session/import_stacks.h"
 #include "stack.h"
 
 #define PID 7

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces made by hand: whose events are what, and where the rank comes from. */
-#include "import.h"
+#include "import/import.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

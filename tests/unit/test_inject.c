@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject_impl.h"
+#include "inject/inject_impl.h"
 
 #define PROGRAMS 400
 #define LENGTH 24

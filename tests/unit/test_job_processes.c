@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "clocks.h"
-#include "discover.h"
-#include "job_processes.h"
+#include "capture/capture.h"
+#include "capture/discover.h"
+#include "capture/job_processes.h"
+#include "core/clocks.h"
 
 static struct nps_record_opts opts = { .sz = sizeof(opts), .children = true };
 static struct nps_capture *capture;

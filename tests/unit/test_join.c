@@ -10,8 +10,8 @@
 #include "agent.h"
 #include "analyze.h"
 #include "gen_session.h"
-#include "session/bounds.h"
-#include "session/join.h"
+#include "import/session/bounds.h"
+#include "import/session/join.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clocks.h"
-#include "deadline.h"
-#include "log_budget.h"
+#include "capture/log_budget.h"
+#include "core/clocks.h"
+#include "core/deadline.h"
 
 #define SECOND 1000000000ULL
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "session/log_losses.h"
+#include "import/session/log_losses.h"
 
 #define TASKS 40000 /* of a stream */
 #define ROUND 65536 /* records */

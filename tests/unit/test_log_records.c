@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "cann/breaks.h"
-#include "cann/log_records.h"
+#include "import/cann/breaks.h"
+#include "import/cann/log_records.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "session/loss_intervals.h"
+#include "import/session/loss_intervals.h"
 
 static void nothing_was_lost(void **state)
 {

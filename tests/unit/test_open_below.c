@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "open_below.h"
+#include "core/open_below.h"
 
 static char dir[] = "/tmp/open_below.XXXXXX";
 static int root;

@@ -11,7 +11,7 @@
 #include <linux/futex.h>
 #include <string.h>
 
-#include "session/os_calls.h"
+#include "import/session/os_calls.h"
 
 #define ME 100
 #define OTHER 101

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kallsyms.h"
-#include "perf_sampler.h"
+#include "sources/stacks/kallsyms.h"
+#include "sources/stacks/perf_sampler.h"
 
 struct got {
 	int samples, maps, forks, execs;

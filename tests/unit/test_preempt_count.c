@@ -7,7 +7,7 @@
 #include <bpf/btf.h>
 #include <cmocka.h>
 
-#include "preempt_count.h"
+#include "attach/preempt_count.h"
 
 #define QUEUES 178752
 #define COUNT 86064

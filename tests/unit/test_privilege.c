@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capability.h"
-#include "linux_capabilities.h"
-#include "privilege.h"
+#include "attach/capability.h"
+#include "core/linux_capabilities.h"
+#include "core/privilege.h"
 
 #define BIT(capability) (1ULL << (capability))
 #define ADMIN BIT(CAP_SYS_ADMIN)

@@ -11,8 +11,8 @@
 #include <linux/version.h>
 #include <unistd.h>
 
-#include "landing_pads.h"
-#include "probe_address.h"
+#include "attach/landing_pads.h"
+#include "attach/probe_address.h"
 
 static struct nps_elf *elf;
 static int fd;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "probe_point.h"
+#include "attach/probe_point.h"
 
 #define REGISTERS 0x3f /* all arguments that x86-64 passes in them */
 #define CALL 1 /* probed at entry and return */

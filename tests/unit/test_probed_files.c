@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probed_files.h"
+#include "attach/probed_files.h"
 
 /*
  * Two names of one function whose last argument in a register is overwritten before

@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "proc_maps.h"
+#include "core/proc_maps.h"
 
 static char dir[64], path[128];
 static void *mapped;

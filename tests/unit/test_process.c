@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "capture/process.h"
 
 #define TICK 10000000ULL /* ns */
 

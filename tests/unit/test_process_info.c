@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/import_process.h"
+#include "import/session/import_process.h"
 
 /* profiler_info's level and activities of a session whose `request` is REQUEST. */
 static void expect(const char *request, const char *level, unsigned int number, int activities)

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "process.h"
-#include "process_owner.h"
+#include "capture/process.h"
+#include "capture/process_owner.h"
 
 #define USER 61234
 

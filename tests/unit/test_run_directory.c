@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cost_cache.h"
-#include "run_directory.h"
-#include "trace_switch.h"
+#include "capture/cost_cache.h"
+#include "core/run_directory.h"
+#include "sources/driver/trace_switch.h"
 
 static char top[64], run[96], proc[96], costs[128];
 

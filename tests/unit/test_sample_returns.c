@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample_returns.h"
+#include "sources/stacks/sample_returns.h"
 
 #define CPUS 2
 

@@ -9,7 +9,7 @@
 
 #include "analyze.h"
 #include "gen_session.h"
-#include "session/session_reader.h"
+#include "import/session/session_reader.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -16,10 +16,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "channel_files.h"
-#include "prof_files.h"
-#include "session_end.h"
-#include "session_writer.h"
+#include "capture/channel_files.h"
+#include "core/session_end.h"
+#include "core/session_writer.h"
+#include "driver/prof_files.h"
 
 static char dir[64];
 

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "clocks.h"
+#include "capture/capture.h"
+#include "core/clocks.h"
 
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 

@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 
-#include "session/steps.h"
+#include "import/session/steps.h"
 
 static struct nps_session model;
 

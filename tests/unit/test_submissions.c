@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "import/session/bounds.h"
 #include "launches.h"
-#include "session/bounds.h"
 
 #define MS 1000000ULL
 

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "log_budget.h"
-#include "refusals.h"
-#include "tap_claims.h"
+#include "capture/log_budget.h"
+#include "sources/tasklog/refusals.h"
+#include "sources/tasklog/tap_claims.h"
 
 enum { PID = 7, TID = 9, DEVICE = 3, CHANNEL = 44 };
 

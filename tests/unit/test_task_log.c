@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "gen_session.h"
-#include "session/import.h"
-#include "session/sqe_types.h"
+#include "import/session/import.h"
+#include "import/session/sqe_types.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose word on a device is taken of those whose own profiler reads its log. */
-#include "task_source.c" /* NOLINT(bugprone-suspicious-include): its struct is its own */
+#include "sources/tasklog/task_source.c" /* NOLINT(bugprone-suspicious-include): its struct is its own */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "job_processes.h"
+#include "capture/job_processes.h"
 
 static struct nps_capture capture;
 

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mstx.h"
-#include "texts.h"
+#include "attach/mstx.h"
+#include "core/texts.h"
 
 #define LONG (2 * NPS_TEXT_MAX)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory rows when CANN's own operators were imported before (outputs 8: C10, C11, D12). */
-#include "import.h"
+#include "import/import.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the importer of PyTorch profiler data is made of: texts, clocks, JSON, records. */
-#include "torch/clock.h"
-#include "torch/json.h"
-#include "torch/memo.h"
-#include "torch/owner.h"
-#include "torch/records.h"
+#include "base/json.h"
+#include "import/common/memo.h"
+#include "import/torch/clock.h"
+#include "import/torch/owner.h"
+#include "import/torch/records.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

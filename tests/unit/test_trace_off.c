@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace_off.h"
+#include "sources/driver/trace_off.h"
 
 static char top[64], proc[96], lists[96], path[160], other[160], list[160];
 static const struct nps_trace_paths paths = { proc, lists };

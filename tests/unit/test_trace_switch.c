@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace_format.h"
-#include "trace_switch.h"
+#include "sources/driver/trace_format.h"
+#include "sources/driver/trace_switch.h"
 
 static char top[64], proc[96], lists[96];
 static struct nps_trace_paths paths = { proc, lists };

@@ -16,13 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clocks.h"
-#include "elf_file.h"
+#include "attach/elf_file.h"
+#include "attach/operators.h"
+#include "capture/process.h"
+#include "core/clocks.h"
+#include "core/proc_maps.h"
+#include "core/work_budget.h"
 #include "huge_elf.h"
-#include "operators.h"
-#include "proc_maps.h"
-#include "process.h"
-#include "work_budget.h"
 
 #define SECOND 1000000000ULL
 #define MB (1UL << 20)

@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "uprobe_link.h"
+#include "attach/uprobe_link.h"
 
 static int load(uint32_t attach_type)
 {

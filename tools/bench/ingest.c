@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cann/capture.h"
-#include "channel_files.h"
+#include "capture/channel_files.h"
+#include "import/cann/capture.h"
 
 #define RECORD 64
 #define BLOCK (256U << 10) /* as the helper hands them over */

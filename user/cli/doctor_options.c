@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #define DEFAULT_SECONDS 60
 #define MOST_A_SECOND 1e9

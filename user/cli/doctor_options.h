@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
+#include "cli/estimate.h"
 #include "cli/options.h"
-#include "estimate.h"
 
 struct nps_doctor_args {
 	bool probes, estimate;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "cli/cmd.h"
+#include "core/log.h"
 #include "export/formats.h"
-#include "log.h"
 
 #define DEFAULT_RING (8UL << 20)
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "capture.h"
+#include "capture/capture.h"
 #include "cli/options.h"
 
 #define NPS_RECORD_MAX_PIDS 256

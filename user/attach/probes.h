@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaches the catalogue to files: each file once, however many processes and paths lead to it; each probe
+ * at the cheapest suitable instruction.
+ */
+#ifndef NPS_PROBES_H
+#define NPS_PROBES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cjson/cJSON.h>
+
+#include "attach/bpf_loader.h"
+#include "attach/probe_rows.h"
+
+struct nps_budget;
+struct nps_operators;
+struct nps_reader;
+struct nps_probes;
+
+/*
+ * `level`: as in nps_probe_rows__level(); `shapes`: also what --record-shapes needs. `operators` receives
+ * the names of operators that are probed one by one; it is not owned.
+ */
+int nps_probes__new(struct nps_bpf_loader *k, int level, bool shapes, struct nps_operators *operators,
+		    struct nps_probes **out);
+/* Excludes rows of libraries (enum nps_lib). */
+void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
+/*
+ * Once a second, detaches probes of polled functions that the kernel single-steps and that are entered
+ * often, with a line for each. Each file's function is counted on its own. now: CLOCK_MONOTONIC ns.
+ */
+void nps_probes__turn(struct nps_probes *p, uint64_t now);
+
+/* Probes submissions at their return, too: which process owns a queue is learnt from those that succeed. */
+void nps_probes__watch_submissions(struct nps_probes *p);
+
+/* Polled functions stay probed: nps_probes__turn() detaches none. */
+void nps_probes__keep_polled(struct nps_probes *p);
+void nps_probes__free(struct nps_probes *p);
+
+/* Detaches every probe; what was attached can still be described. */
+void nps_probes__detach(struct nps_probes *p);
+
+/* Is a probe of TIER attached? */
+bool nps_probes__has_tier(const struct nps_probes *p, enum nps_tier tier);
+
+/* Detaches the probes of TIER and above, and attaches no more of them, because watching costs too much. */
+void nps_probes__shed(struct nps_probes *p, enum nps_tier tier);
+
+/* The lowest tier that was detached; NPS_TIERS: none. */
+enum nps_tier nps_probes__shed_tier(const struct nps_probes *p);
+
+/*
+ * Attaches every catalogue row that the file exports. `fd` is the open file, `path` its name in messages.
+ * `budget`: of the process that maps it, NULL: none. Returns the number of new probes (0: it was probed
+ * already, or has none), or -errno; -ETIME: the budget was spent first, nothing is attached, try again later.
+ */
+int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, struct nps_budget *budget);
+
+/* Was probe `id` attached to the open file? */
+bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
+
+/*
+ * Attaches to each aclnn operator that a library exports: to its first phase for shapes, and to its second
+ * phase if SECOND, for CANN whose libnnopbase.so has no function that all operators call. Returns as
+ * nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ */
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,
+				 struct nps_budget *budget);
+
+/*
+ * Attaches the step marker to `function` of the file; -ENOENT: the file
+ * has no such function, -E2BIG: it is too large.
+ */
+int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function,
+			      struct nps_budget *budget);
+
+/* Adds "libraries" and "probes" to `session`; READER, which may be NULL, has the number of hits of each. */
+void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session);
+
+/* Path of one of the files that were read, NULL: none. */
+const char *nps_probes__a_file(const struct nps_probes *p);
+
+unsigned nps_probes__count(const struct nps_probes *p);
+unsigned nps_probes__files(const struct nps_probes *p);
+
+/*
+ * Number of functions that the kernel refused to probe; each is reported in a line, up to NPS_BUDGET_LINES.
+ */
+unsigned nps_probes__refused(const struct nps_probes *p);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls of the job that had begun and not returned when the capture ended: BPF maps contain the call that
+ * each thread is in.
+ */
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/task_iter.h"
+#include "catalog.h"
+#include "core/log.h"
+#include "event.h"
+#include "sources/calls/open_slices.h"
+
+struct collecting {
+	struct nps_open_slices *slices;
+	enum nps_tier shed;
+};
+
+/* Calls that become records of another kind when they return. */
+static bool is_special(unsigned int probe)
+{
+	return probe == NPS_PROBE_SQ_TASK_SEND || probe == NPS_PROBE_CQ_REPORT_RECV ||
+	       probe == NPS_PROBE_CREATE_TENSOR || probe == NPS_PROBE_CREATE_TENSOR_LIST;
+}
+
+/* Clears slots of results, which are not there yet: they contain addresses. */
+static void clear_results(struct nps_event *e, const struct nps_probe_row *row)
+{
+	for (int i = 0; i < 4; i++) {
+		switch (row->slot[i].how) {
+		case NPS_SLOT_OUT32:
+		case NPS_SLOT_OUT64:
+		case NPS_SLOT_OUTSTR:
+		case NPS_SLOT_RESULT:
+			e->call.slot[i] = 0;
+			e->flags |= NPS_F_SLOT_FAULT(i);
+		}
+	}
+}
+
+static void on_call(void *arg, const void *record)
+{
+	const struct collecting *c = arg;
+	struct nps_event e;
+	const struct nps_probe_row *row;
+
+	memcpy(&e, record, sizeof(e));
+	row = nps_probe_rows__get(e.probe);
+	if (!row || is_special(e.probe) || nps_probe_rows__tier(row) >= c->shed)
+		return;
+	clear_results(&e, row);
+	nps_open_slices__keep(c->slices, &e);
+}
+
+static void on_syscall(void *arg, const void *record)
+{
+	const struct collecting *c = arg;
+	struct nps_event e;
+
+	memcpy(&e, record, sizeof(e));
+	nps_open_slices__keep(c->slices, &e);
+}
+
+static int iterator_run(const struct bpf_program *prog, void (*each)(void *arg, const void *record),
+			struct collecting *c, const char *what)
+{
+	int err = nps_task_iter__run(prog, sizeof(struct nps_event), each, c);
+
+	if (err)
+		nps_warn("cannot query which %s have not returned: %s: those that outlast the capture are "
+			 "missing",
+			 what, strerror(-err));
+	return err;
+}
+
+int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k, enum nps_tier shed)
+{
+	struct collecting c = { .slices = s, .shed = shed };
+	int err, other = 0;
+
+	if (nps_bpf_loader__is_legacy(k))
+		return 0; /* old kernels have no iterators */
+	err = iterator_run(nps_bpf_loader__open_calls(k), on_call, &c, "CANN calls");
+	/* If all calls are summed up, none is reported. */
+	if (nps_bpf_loader__has_syscalls(k) && nps_bpf_loader__threshold(k) < NPS_LONGEST_SUMMED)
+		other = iterator_run(nps_bpf_loader__open_syscalls(k), on_syscall, &c, "system calls");
+	return err ? err : other;
+}
