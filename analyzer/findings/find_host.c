@@ -168,14 +168,14 @@ static int neighbours_find(struct nps_find *find)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = i;
-	nps_find__rows(find->document, &report_neighbours, find->model, rows, n, sizeof(rows[0]));
+	nps_find__rows(find->document, &neighbours, find->model, rows, n, sizeof(rows[0]));
 	for (size_t i = 0; i < n && !err; i++) {
 		double us = t->contended[i] / 1e3, share = nps_find__share(find, us);
 
 		if (share < MIN_CONTENDED)
 			continue;
 		err = nps_find__add(find, "cpu_taken", share,
-				    nps_find__object(&report_neighbours, find->model, &rows[i]), NULL,
+				    nps_find__object(&neighbours, find->model, &rows[i]), NULL,
 				    "give the job CPUs of its own (taskset, cpusets), or move or stop "
 				    "that process",
 				    "process %u (%s) ran for %.1f us on CPUs for which threads of "
