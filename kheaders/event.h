@@ -81,7 +81,7 @@ struct nps_sqe_head {
 /*
  * SQE: start and dur are those of the halSqTaskSend call, ret its result. dur 0: its return was not
  * probed, ret is 0 whatever it was. The runtime calls again where the queue had no room, each time
- * with a record.
+ * with a record. NPS_F_SLOT_FAULT(1): the SQE could not be read, sqe is 0.
  */
 struct nps_event_sqe {
 	__u16 device;
@@ -96,6 +96,7 @@ struct nps_event_sqe {
 /*
  * CQE: start and dur are those of the halCqReportRecv call, ret its result: 0, others have no record.
  * This is what STARS of the 910B writes; other chips' records are stored as they are.
+ * NPS_F_SLOT_FAULT(1): the CQE could not be read, head is 0.
  */
 struct nps_event_cqe {
 	__u16 device;
@@ -121,7 +122,8 @@ struct nps_event_cqe {
 };
 
 /*
- * SYSCALL, nr in the header; of flags NPS_F_SOCKET and NPS_F_NPU_NODE are about the descriptor in arg[0].
+ * SYSCALL, nr in the header; of flags NPS_F_SOCKET and NPS_F_NPU_NODE are about the descriptor in arg[0],
+ * NPS_F_SLOT_FAULT(n) is about arg[n].
  * open, creat: arg[0], openat, openat2: arg[1] is the id of the path's text, 0 unreadable.
  * poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep: arg[2] is the time limit
  * in ns, all ones: none; of a sleep until a moment what was left when it began (of clocks of CPU time:
@@ -238,6 +240,7 @@ struct nps_event_irq {
  *  OPERANDS   name of the operator whose first phase was entered (in the rings its number). member: its
  *             arguments from 4 * part on, without those in floating-point registers; count in all
  *  EXECUTOR   the executor that the first phase of the thread returned
+ * NPS_F_SLOT_FAULT(0): sizes or members could not be read.
  */
 struct nps_event_tensor {
 	union {
@@ -433,8 +436,8 @@ NPS_EVENT_AT(driver_done.task, 46);
 NPS_EVENT_BODY(driver_dma);
 NPS_EVENT_AT(driver_dma.direction, 36);
 
-/* A slot could not be read from the job's memory; its bit is 1 << slot. In the rings, a text that
- * could not be read is its address; the reader tries again, and in a session file it is 0. */
+/* API, MARK: a slot could not be read from the job's memory; of other kinds see their structs. In the rings, a
+ * text that could not be read is its address; the reader tries again, and in a session file it is 0. */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
 #define NPS_F_TRUNCATED 0x10 /* more SQEs, or CQEs, in the call than records of it */
 #define NPS_F_SOCKET 0x20 /* the descriptor is a socket */

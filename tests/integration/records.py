@@ -43,6 +43,7 @@ BODIES = {
     (PROC, EXEC): ":Q cpu_ns:Q comm:16s",
     (PROC, EXIT): "exit_code:q cpu_ns:Q comm:16s",
     IRQ: "what:I cpu:I :3Q",
+    TENSOR: "size:8I",
     DRIVER: "part:8s command:I fd:I rdev:I node:B :B device:H bytes:Q",
     DRIVER_TASK: f"device:H tsid:H queue:I {HEAD} position:I sqe_size:I",
     DRIVER_DONE: "device:H tsid:H queue:I flags:H queue_head:H stream:H task:H rest:8s :Q",

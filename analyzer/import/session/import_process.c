@@ -332,12 +332,13 @@ static void runs(struct process_fill *f)
 /* The session's list of names is long, and interrupts are many. */
 static uint32_t irq_name(struct process_fill *f, const struct nps_event *ev)
 {
-	uint64_t key = (uint64_t)ev->irq.what << 32 | ev->number;
+	uint8_t what = ev->irq.what; /* as wide as the column */
+	uint64_t key = (uint64_t)what << 32 | ev->number;
 	uint32_t name = nps_map__get(&f->irq_names, key);
 
 	if (name != NPS_NONE)
 		return name;
-	name = nps_irq_name(f->rec, ev->irq.what, ev->number);
+	name = nps_irq_name(f->rec, what, ev->number);
 	if ((name == NPS_NONE || nps_map__put(&f->irq_names, key, name)) && !f->err)
 		f->err = -ENOMEM;
 	return name;

@@ -19,10 +19,10 @@ static int sort_vec_by_time(struct nps_vec *vec, size_t offset)
 	if (!err && n) {
 		struct nps_key *key = keys.data;
 
-		for (size_t i = 0; i < n; i++)
-			key[i] = (struct nps_key){
-				.key = *(uint64_t *)((char *)vec->data + i * vec->elem + offset), .row = i
-			};
+		for (size_t i = 0; i < n; i++) {
+			key[i] = (struct nps_key){ .row = i };
+			memcpy(&key[i].key, (char *)vec->data + i * vec->elem + offset, sizeof(key[i].key));
+		}
 		nps_sort_keys(key, key + n, n);
 		for (size_t i = 0; i < n; i++)
 			memcpy((char *)sorted.data + i * vec->elem,
