@@ -148,7 +148,7 @@ static int input_import(struct nps_model *model, const struct analysis *a, size_
 static int export(struct nps_model *model, const struct analysis *a, size_t i,
 		  struct nps_destination *destination, char path[PATH_MAX])
 {
-	/* Raw data that were cleared away must not take their results with them. */
+	/* If raw data was deleted, the results that were made of it must stay. */
 	if (destination->entries && model->start > model->end) {
 		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
 				a->input->path);

@@ -185,7 +185,7 @@ int nps_threads__run(size_t n, size_t max, int (*fn)(void *ctx, size_t i), void 
 
 	if (err)
 		goto out;
-	/* This thread works too; if others cannot be had it does everything. */
+	/* This thread works too; if no other can be created it does everything. */
 	while (started + 1 < NPS_MIN(n, max) && !pthread_create(&ids[started], NULL, worker, &t))
 		started++;
 	worker(&t);

@@ -172,7 +172,7 @@ static int host_time_find(struct nps_find *find)
 	nps_group_by__sort(&sums, by_work);
 	nps_find__rows(find->document, &table, m, sums.rows.data, NPS_MIN(sums.rows.len, (size_t)ROWS),
 		       sums.rows.elem);
-	/* Of a host without tasks of a device there is nothing that it could hold up. */
+	/* Without tasks of a device, the host delays nothing. */
 	if (m->task.t.len)
 		err = judge(find, nps_group_by__at(&sums, 0));
 out:

@@ -323,10 +323,6 @@ enum nps_api_type {
 	C(u32, device)
 
 /*
- * What the job itself got and gave back since the capture began, after each change. kind: device, host
- * (pinned). unknown_frees: calls until then that gave back what was got before. device: NPS_NO_ID unknown.
- */
-/*
  * How far the device's clock may be off the host's, ns in either direction, from start to end; by device
  * and start. source: text, `measured` by reads of both clocks, `assumed` where there is one read and an
  * oscillator is taken to be no worse than usual.

@@ -311,7 +311,7 @@ def sleeps_until_a_moment(case: Case) -> None:
     naps = [e for e in run.result().session.of(SYSCALL, job.pid) if e.nr == NR["clock_nanosleep"]]
     assert [e.body.arg[0] for e in naps] == [1, 0, 7, 1], [e.body for e in naps]
     for event, milliseconds in zip(naps, (30, 40, 50, 0)):
-        # It is asked a moment after the job has computed it; the sleep is over when it is.
+        # It is queried a moment after the job has computed it; the sleep ends with it.
         left = event.body.arg[2]
         assert left <= milliseconds * 1_000_000 and left <= event.dur, (event.body, event.dur)
         assert bool(left) == bool(milliseconds), event.body

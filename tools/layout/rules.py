@@ -14,7 +14,7 @@ from typing import Callable, Iterator, NamedTuple
 
 from layout import lex
 from layout.order import ALLOWED, ALONE, BORDERS, LAYERS, SEARCHED, SHIPPED, Layer
-from layout.words import PHRASES, STRING_FOLDERS, WORDS, Word
+from layout.words import PHRASES, STRING_FOLDERS, VENDOR_FOLDERS, VENDOR_NAMES, WORDS, Word
 
 FILE_LINES, FUNCTION_LINES = 800, 80
 COMMENT_COLUMNS, LINE_COLUMNS = 110, 120
@@ -139,7 +139,7 @@ def wide_line(source: Source) -> Iterator[Violation]:
 
 def words(source: Source) -> Iterator[Violation]:
     """Words of the glossary's left column: in names once a file, in comments and strings each time."""
-    if source.name.endswith(lex.SHELL_NAMES):
+    if source.name.endswith(lex.SHELL_NAMES) or source.name.startswith(VENDOR_FOLDERS):
         return
     top = source.name.split("/", 1)[0]
     for name in posixpath.splitext(posixpath.basename(source.name))[0].replace(".", "_").split("_"):
@@ -149,11 +149,16 @@ def words(source: Source) -> Iterator[Violation]:
     for token in source.tokens:
         if token.kind == lex.NAME and token.text not in named:
             named.add(token.text)
-            for part in set(token.text.lower().split("_")) & by_form().keys():
+            for part in set(without_vendor_names(token.text).lower().split("_")) & by_form().keys():
                 for word in by_form()[part]:
                     yield from word_violation(source, top, word, token.line, f"`{token.text}`")
         elif token.kind == lex.COMMENT or (token.kind == lex.STRING and not token.directive and top in STRING_FOLDERS):
             yield from words_of_text(source, top, token)
+
+
+def without_vendor_names(name: str) -> str:
+    """An identifier without the parts that CANN named."""
+    return functools.reduce(lambda text, part: text.replace(part, ""), VENDOR_NAMES, name)
 
 
 def words_of_text(source: Source, top: str, token: lex.Token) -> Iterator[Violation]:

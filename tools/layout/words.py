@@ -29,6 +29,8 @@ def _everywhere(name: str, forms: tuple[str, ...], instead: str, **others: tuple
     return Word(name, forms, text, text, instead, **others)
 
 
+VENDOR_NAMES = ("PLACE_HOLDER",)        # parts of identifiers that CANN named so
+VENDOR_FOLDERS = ("tools/npusim/abi/",)  # structs as CANN declares them
 STRING_FOLDERS = ("user", "analyzer")   # whose strings users read
 # Phrases that are English and no term: they are taken out before words are counted.
 PHRASES = r"\bin place\b|\btak(?:e|es|en|ing) place\b|\b(?:decimal|binary) places?\b|\bside effects?\b" \

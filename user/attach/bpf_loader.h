@@ -66,7 +66,7 @@ void nps_bpf_loader__for_each_target(const struct nps_bpf_loader *k, void (*each
 				     void *arg);
 /*
  * ON: every process of the host except this one and CHILD (0: none) is a target for system calls,
- * scheduling and network bytes; else only the others are again.
+ * scheduling and network bytes; else only the targets that were added are.
  */
 void nps_bpf_loader__watch_all(struct nps_bpf_loader *k, bool on, pid_t child);
 /*

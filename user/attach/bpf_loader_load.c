@@ -315,7 +315,7 @@ static int load_runtime_as_can_be(struct nps_bpf_loader *k, const struct nps_bpf
 {
 	int err = load_runtime(k, opts);
 
-	/* A kernel with the session link may not offer its kfuncs. */
+	/* A kernel with the session link does not always offer its kfuncs. */
 	if (err && err != -ENOMEM && k->cap.uprobe == NPS_UPROBE_SESSION) {
 		runtime_bpf__destroy(k->runtime);
 		k->cap.uprobe = NPS_UPROBE_MULTI;

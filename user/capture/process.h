@@ -156,7 +156,7 @@ uid_t nps_pid_uid(pid_t pid);
 /* The process that thread TID belongs to; 0: there is none. */
 pid_t nps_pid_of_thread(pid_t tid);
 
-/* Is that pid a live process of this program? */
+/* Is that pid a live process with this program's name? */
 bool nps_pid_is_kin(pid_t pid);
 
 #endif

@@ -15,7 +15,7 @@ void nps_record_print__losses(const struct nps_capture *c)
 
 	if (dropped)
 		nps_warn("%" PRIu64 " records were lost: see \"drops\" in %s/session.json: against those "
-			 "under \"ring\" a larger --ring-size helps",
+			 "a larger --ring-size avoids those under \"ring\"",
 			 dropped, c->session.path);
 }
 

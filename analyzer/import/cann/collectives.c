@@ -165,9 +165,13 @@ int nps_collectives__part(struct nps_collectives *c, uint32_t task, const struct
 
 int nps_collectives__finish(struct nps_collectives *c)
 {
-	uint64_t unseen = 0;
-	int err = nps_collectives__fill(c->capture->model, &c->capture->collectives, 0, &unseen);
+	uint64_t unseen;
+	int err;
 
+	nps_vec__cool(&c->capture->collectives);
+	nps_vec__cool(&c->capture->parts);
+	nps_vec__cool(&c->lanes);
+	err = nps_collectives__fill(c->capture->model, &c->capture->collectives, 0, &unseen);
 	nps_model__lost(c->capture->model, unseen, "collectives that never ran");
 	return err;
 }

@@ -18,10 +18,12 @@ static struct nps_collective *collective_at(const struct nps_vec *rows, size_t i
 	return (struct nps_collective *)((char *)rows->data + i * rows->elem);
 }
 
-/* Nearly all rows are read in order: what was read may leave the resident set. */
+#define HOT 8192U /* rows that stay resident while they are read: some MB beside a chunk of the sort */
+
+/* Nearly all rows are read in order: those that were read may leave the resident set. */
 static void collective_read(const struct nps_vec *rows, uint32_t *steps)
 {
-	if (!(++*steps & (NPS_TABLE_HOT - 1)))
+	if (!(++*steps & (HOT - 1)))
 		nps_vec__cool(rows);
 }
 
@@ -82,8 +84,10 @@ int nps_collectives__number(struct nps_vec *calls, struct nps_strings *strings)
 
 		call->index = count == NPS_NONE ? 0 : count;
 		err = nps_map__put(&counts, call->numbered_with, call->index + 1);
-		if (strings)
+		if (strings) {
 			call->name = collective_run_name(call, strings);
+			err = call->name == NPS_NONE ? -ENOMEM : err;
+		}
 		collective_read(calls, &steps);
 	}
 	err = err ? err : order.err;
@@ -96,7 +100,6 @@ static int sort_runs(const struct nps_vec *runs, struct nps_ext_sort *order, uin
 {
 	uint32_t steps = 0;
 
-	*unseen = 0;
 	for (size_t i = 0; i < runs->len; i++) {
 		uint64_t start = collective_at(runs, i)->start;
 		struct row_key *to;
@@ -168,6 +171,7 @@ int nps_collectives__fill(struct nps_model *model, struct nps_vec *runs, uint64_
 	uint32_t steps = 0;
 	int err;
 
+	*unseen = 0;
 	nps_ext_sort__init(&order, model->tmpfd, sizeof(*next));
 	nps_vec__init(&ids, model->tmpfd, sizeof(uint32_t));
 	err = nps_vec__resize(&ids, runs->len);

@@ -26,6 +26,8 @@ int nps_comm__finish(struct nps_session *model)
 	for (uint32_t p = 0; !err && p < model->nprocs; p++) {
 		struct nps_proc *proc = &model->procs[p];
 
+		if (!proc->comms.len)
+			continue;
 		for (size_t i = 0; i < proc->tasks; i++) {
 			const struct nps_task *task = &tasks[proc->first_task + i];
 			struct nps_collective *run;

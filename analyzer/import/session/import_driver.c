@@ -158,7 +158,7 @@ static void driver_add_task(struct driver_fill *f, const struct nps_event *ev, s
 	t->connection[row] = task && task->conn != NPS_NONE ? task->conn : NPS_NO_ID;
 }
 
-/* The wait of the process that the CQE at row I ended; NULL: nobody waited for it in the driver. */
+/* The wait of the process that the CQE at row I ended; NULL: no thread waited for it in the driver. */
 static const struct nps_event *cqe_wait(const struct nps_proc *proc, const struct nps_map *waits, size_t i)
 {
 	const struct nps_event *cqe = &NPS_AT(&proc->drivers, struct nps_event, i), *wait;

@@ -218,6 +218,8 @@ static void one_task(struct process_fill *f, const struct nps_task *task)
 					.class = class,
 					.source = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG
 									   : NPS_TIME_HOST_BOUNDS });
+	if (f->err)
+		return;
 	if (class == NPS_CLASS_COMM)
 		fill_collective_task(f, task, row);
 	else if (class == NPS_CLASS_COMPUTE)

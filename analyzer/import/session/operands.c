@@ -26,7 +26,9 @@ struct tensor {
 
 struct tensor_members {
 	uint64_t members[NPS_MAX_LIST];
-	uint32_t count, arrived, age; /* the second: members that arrived */
+	uint32_t count;
+	uint32_t arrived; /* members so far */
+	uint32_t age;
 };
 
 struct signature {

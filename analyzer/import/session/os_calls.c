@@ -337,7 +337,8 @@ static void os_add_call(struct os_fill *f, const struct nps_event *ev)
 		os_call_wait(f, ev, &row);
 	if (!f->err)
 		f->err = nps_osrt_table__add(&f->m->osrt, &row);
-	if (ev->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && row.result > 0 && !row.unfinished)
+	if (!f->err && ev->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && row.result > 0 &&
+	    !row.unfinished)
 		sockets(f, ev->tid, ev->start, n->in, row.result);
 }
 

@@ -155,7 +155,7 @@ static void describe_processes(const struct nps_capture *c, const struct nps_dev
 {
 	cJSON *j = cJSON_GetArrayItem(processes, 0);
 
-	for (const struct nps_process *p = c->processes; p && j; p = p->next, j = j->next) {
+	for (const struct nps_process *p = c->processes; p && j; p = p->next) {
 		uint64_t used = nps_device_sampler__used_by(sampler, p->pid);
 		cJSON *list = nps_process__foreign(p) ? cJSON_AddArrayToObject(j, "sampled_devices") : NULL;
 

@@ -434,7 +434,7 @@ static bool misses_of(const struct driver_probe *p, uint64_t *missed)
 	uint64_t program, kprobe = 0;
 	bool counted = nps_bpf_misses__program(bpf_program__fd(p->prog), &program);
 
-	if (p->method == NPS_DRIVER_BY_KPROBE) /* both are counted since the same kernel */
+	if (p->method == NPS_DRIVER_BY_KPROBE) /* kernels count either both or neither */
 		counted = nps_bpf_misses__kprobe(bpf_link__fd(p->link), &kprobe);
 	*missed = program + kprobe;
 	/* Misses of tracepoints are counted since 6.7, but older kernels return 0 as well. */

@@ -118,7 +118,7 @@ void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o)
 		nps_account__price_anew(&o->account, cost);
 	} else if (c->opts->max_overhead > 0) {
 		nps_warn("what probes cost cannot be measured here: --max-overhead uses an estimate, "
-			 "which is rather too high: more may be dropped than necessary");
+			 "which is more likely too high than too low: more may be dropped than necessary");
 		c->degraded = true;
 	}
 }
