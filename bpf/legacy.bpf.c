@@ -22,7 +22,7 @@ struct legacy_call {
 	__u64 slot[4]; /* by the probe's row of the catalogue */
 	__u32 probe;
 	__u8 flags;
-	__u8 covers; /* its own record is enough: rows of the catalogue that fold are not recorded inside it */
+	__u8 covers; /* its own record is enough: rows of the catalogue that fold are not recorded in it */
 	__u16 group;
 };
 

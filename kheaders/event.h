@@ -436,8 +436,10 @@ NPS_EVENT_AT(driver_done.task, 46);
 NPS_EVENT_BODY(driver_dma);
 NPS_EVENT_AT(driver_dma.direction, 36);
 
-/* API, MARK: a slot could not be read from the job's memory; of other kinds see their structs. In the rings, a
- * text that could not be read is its address; the reader tries again, and in a session file it is 0. */
+/*
+ * API, MARK: a slot could not be read from the job's memory; of other kinds see their structs. In the rings,
+ * a text that could not be read is its address; the reader tries again, and in a session file it is 0.
+ */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
 #define NPS_F_TRUNCATED 0x10 /* more SQEs, or CQEs, in the call than records of it */
 #define NPS_F_SOCKET 0x20 /* the descriptor is a socket */

@@ -16,7 +16,7 @@ struct nps_session_end {
 /* Advice for the user about -errno of a write. Static. */
 const char *nps_session_end__advice(int err);
 
-/* Syncs a stream to disk. A failure, or the deletion of its file, is recorded with nps_session_writer__failed(). */
+/* Syncs a stream to disk. A failure, or a deleted file, is recorded with nps_session_writer__failed(). */
 void nps_session_end__sync_stream(struct nps_session_writer *s, struct nps_stream *st, const char *name);
 void nps_session_end__sync(struct nps_session_writer *s);
 

@@ -44,7 +44,7 @@ struct nps_device_lib {
 	struct nps_device_numbers numbers[2];
 	/* CLOCK_MONOTONIC ns: when the last call began; NULL: not recorded */
 	atomic_uint_fast64_t *sign;
-	/* Calls LIBRARY. DATA has room for r->room bytes. 0, or NPS_DEVICE_LIB_EXITED. Tests have their own. */
+	/* Calls LIBRARY. DATA has room for r->room bytes. 0 or NPS_DEVICE_LIB_EXITED. Tests replace it. */
 	int (*exchange)(const struct nps_device_lib *lib, enum nps_worker_library library,
 			const struct nps_worker_request *r, const void *payload,
 			struct nps_worker_reply *reply, void *data);
@@ -98,7 +98,7 @@ static inline void nps_device_lib__alive(const struct nps_device_lib *lib)
 int nps_device_lib__load(const struct nps_device_lib *lib, enum nps_worker_library library,
 			 char text[NPS_WORKER_TEXT]);
 
-/* --- the driver's functions. They return its code, NPS_WORKER_NO_FUNCTION or NPS_DEVICE_LIB_EXITED ------- */
+/* --- the driver's functions. They return its code, NPS_WORKER_NO_FUNCTION or NPS_DEVICE_LIB_EXITED ---- */
 
 struct nps_prof_start {
 	int32_t type; /* enum nps_prof_type */

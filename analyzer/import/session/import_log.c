@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The task logs of a session's devices: the bytes are in CANN's own layout, and the readers of CANN's
- * directories read them (import/cann/device_records.c, import/cann/device_log.c). Times stay counts of the device.
+ * directories read them (import/cann/device_records.c, import/cann/device_log.c). Times stay counts of the
+ * device.
  */
 #include "import/session/import.h"
 

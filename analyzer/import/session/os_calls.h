@@ -10,7 +10,7 @@
 /* Keeps an event of one of these kinds. 0 or a negative errno. */
 int nps_os_calls__keep(struct nps_proc *proc, const struct nps_event *event);
 
-/* Fills MODEL's tables osrt, osrt_sum, osrt_span, os_lock and os_thread; PROC's rows are sorted. 0 or -errno. */
+/* Fills osrt, osrt_sum, osrt_span, os_lock and os_thread of MODEL; PROC's rows are sorted. 0 or -errno. */
 int nps_os_calls__fill(struct nps_model *model, const struct nps_session *rec, struct nps_proc *proc);
 
 /* What the arguments of a call of that name (no text: "") mean. */
