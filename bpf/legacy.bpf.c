@@ -423,18 +423,18 @@ static __always_inline void legacy_send_sqes(struct pt_regs *ctx, struct legacy_
 	e->flags = info.sqe_num > NPS_LEGACY_SQES ? NPS_F_TRUNCATED : 0;
 	if (info.sqe_num > NPS_LEGACY_SQES)
 		legacy_count(NPS_COUNTER_SQE_CUT);
+	e->sqe.device = c->slot[0];
+	e->sqe.count = info.sqe_num;
+	e->sqe.reserved = 0;
+	e->sqe.queue = info.sq_id;
+	e->sqe.reserved2 = 0;
 #pragma unroll
 	for (__u32 i = 0; i < NPS_LEGACY_SQES; i++) {
 		/* A store before the second exit: clang would make one of both, and not unroll the loop. */
 		e->flags &= ~NPS_F_SLOT_FAULT(1);
 		if (i >= info.sqe_num)
 			return;
-		e->sqe.device = c->slot[0];
 		e->sqe.index = i;
-		e->sqe.count = info.sqe_num;
-		e->sqe.reserved = 0;
-		e->sqe.queue = info.sq_id;
-		e->sqe.reserved2 = 0;
 		if (bpf_probe_read(&e->sqe.sqe, sizeof(e->sqe.sqe), (void *)(info.sqe_addr + i * 64))) {
 			e->flags |= NPS_F_SLOT_FAULT(1);
 			legacy_count(NPS_COUNTER_FAULT);
