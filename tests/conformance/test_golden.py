@@ -58,12 +58,12 @@ def differences_are_found() -> None:
     want = {"input .": file("1"), "text a.csv": file("2"), "text,db a.csv": file("2"),
             "db x.db": file("3", "TASK=5 B=1")}
     assert not golden.differences(want, dict(want))
-    for changed, differences in (({"text a.csv": file("9")}, "differs: text a.csv"),
+    for changed, line in (({"text a.csv": file("9")}, "differs: text a.csv"),
                           ({"db x.db": file("4", "TASK=4 B=1")}, "TASK 5 -> 4"),
                           ({"db x.db": file("4", "B=1")}, "TASK 5 -> 0"), ({"folded f": file("7")}, "new: folded f"),
                           ({"input .": file("8")}, "input")):
         (printed,) = golden.differences(want, {**want, **changed})
-        assert differences in printed, printed
+        assert line in printed, printed
     for missing in list(want)[1:]:
         assert golden.differences(want, {key: want[key] for key in want if key != missing}) == [f"missing: {missing}"]
     assert golden.differences(None, want)

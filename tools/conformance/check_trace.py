@@ -287,19 +287,19 @@ def v4(rank: Rank, check: Check) -> None:
 @RULES.rule("V5", "pids are numbers, they hold the device")
 def v5(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    device = _device_of_tables(rank)
+    devices = _device_of_tables(rank)
     for pid in trace.pids:
         name = trace.name.get(pid, "")
         if name in SCHEDULING:
             continue
         check.expect(isinstance(pid, int), f"{name}: pid {pid!r} is no number")
         if isinstance(pid, int) and name not in HOST_LAYERS | {"Python", "Python GC", ""}:
-            device = pid & 31 | (pid >> 43 & 3) << 5      # docs/outputs.md: the vendor has no device above 31
+            held = pid & 31 | (pid >> 43 & 3) << 5      # docs/outputs.md: the vendor has no device above 31
             label = trace.label.get(pid, "")
             if label.startswith("NPU "):
-                check.expect(label == f"NPU {device}", f"{name}: label {label!r}, pid says {device}")
-            if device and label.startswith("NPU"):
-                check.expect(device in device, f"{name}: pid says device {device}, the tables {sorted(device)}")
+                check.expect(label == f"NPU {held}", f"{name}: label {label!r}, its pid has {held}")
+            if devices and label.startswith("NPU"):
+                check.expect(held in devices, f"{name}: its pid has device {held}, the tables {sorted(devices)}")
 
 
 def _device_of_tables(rank: Rank) -> set[int]:

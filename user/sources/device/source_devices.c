@@ -155,13 +155,19 @@ static void describe_processes(const struct nps_capture *c, const struct nps_dev
 {
 	cJSON *j = cJSON_GetArrayItem(processes, 0);
 
+	/* They are in this order, but for those that had no memory for an entry. */
 	for (const struct nps_process *p = c->processes; p && j; p = p->next) {
-		uint64_t used = nps_device_sampler__used_by(sampler, p->pid);
-		cJSON *list = nps_process__foreign(p) ? cJSON_AddArrayToObject(j, "sampled_devices") : NULL;
+		uint64_t used;
+		cJSON *list;
 
+		if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(j, "pid")) != (double)p->pid)
+			continue;
+		used = nps_device_sampler__used_by(sampler, p->pid);
+		list = nps_process__foreign(p) ? cJSON_AddArrayToObject(j, "sampled_devices") : NULL;
 		for (uint32_t d = 0; list && d < NPS_DEVICE_MAX; d++)
 			if (used >> d & 1)
 				cJSON_AddItemToArray(list, cJSON_CreateNumber(d));
+		j = j->next;
 	}
 }
 
