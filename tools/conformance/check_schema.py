@@ -75,8 +75,8 @@ def s4(rank: Rank, check: Check) -> None:
             state = database.execute("PRAGMA quick_check").fetchone()[0]
             check.expect(state == "ok", f"{name}: {state}")
             for pragma, value in right.items():
-                value = database.execute(f"PRAGMA {pragma}").fetchone()[0]
-                check.expect(value == value, f"{name}: {pragma} is {value}, expected {value}")
+                found = database.execute(f"PRAGMA {pragma}").fetchone()[0]
+                check.expect(found == value, f"{name}: {pragma} is {found}, expected {value}")
 
 
 @RULES.rule("S5", "META_DATA states the schema version, other values are JSON")

@@ -287,7 +287,7 @@ def v4(rank: Rank, check: Check) -> None:
 @RULES.rule("V5", "pids are numbers, they hold the device")
 def v5(rank: Rank, check: Check) -> None:
     trace = need(rank)
-    device = _device_of_tables(rank)
+    devices = _device_of_tables(rank)
     for pid in trace.pids:
         name = trace.name.get(pid, "")
         if name in SCHEDULING:
@@ -298,8 +298,8 @@ def v5(rank: Rank, check: Check) -> None:
             label = trace.label.get(pid, "")
             if label.startswith("NPU "):
                 check.expect(label == f"NPU {device}", f"{name}: label {label!r}, pid says {device}")
-            if device and label.startswith("NPU"):
-                check.expect(device in device, f"{name}: pid says device {device}, the tables {sorted(device)}")
+            if devices and label.startswith("NPU"):
+                check.expect(device in devices, f"{name}: pid says device {device}, the tables {sorted(devices)}")
 
 
 def _device_of_tables(rank: Rank) -> set[int]:
