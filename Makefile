@@ -459,7 +459,7 @@ demo-run: all npusim
 device-truth: all npusim
 	$(Q)tools/device-truth.sh $(or $(DEVICE_SECONDS),600)
 
-$(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(UNIT_HELP) $(BUILD)/libnps_analyzer.a
+$(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(BUILD)/tests/unit/gen_session.o $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ $(ANALYZER_LIBS)
 

@@ -488,7 +488,7 @@ def main() -> int:
             truth = where / "torch.jsonl"
             if made and truth.exists() and "nasty" not in case.name:
                 tests.run(f"{case.name}: arrows", lambda: arrows(Result(next((where / "b").iterdir())), truth))
-    # build/tests/test_export_csv counts the rows of slices, too
+    # build/tests/test_export_csv_msprof counts the rows of slices, too
     if SOAK if not sys.argv[1:] else "slices" in sys.argv[1:]:
         with tempfile.TemporaryDirectory(prefix="results-") as folder:
             tests.run("slices", lambda: slices(Path(folder)))

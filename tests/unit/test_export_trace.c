@@ -10,6 +10,7 @@
 #include "gen_session.h"
 #include "base/map.h"
 #include "export/export.h"
+#include "trace_model.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
@@ -20,344 +21,20 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define T0 1736408883704643212ULL
-#define PID 3016828U
-
-static struct nps_model m;
 static struct nps_export ex;
 static char *dir, *text;
 static int dirfd_;
 static cJSON *events;
-
-static uint32_t word(const char *s)
-{
-	uint32_t id = nps_strings__addz(m.strings, s);
-
-	assert_int_not_equal(id, NPS_NONE);
-	return id;
-}
-
-#define ADD(field)                                                                                           \
-	({                                                                                                   \
-		size_t row_;                                                                                 \
-		assert_int_equal(nps_table__add(&m.field.t, &row_), 0);                                      \
-		row_;                                                                                        \
-	})
-#define SET(field, column, value) (m.field.column[m.field.t.len - 1] = (value))
-
-static uint64_t gtid(uint32_t tid)
-{
-	return (uint64_t)PID << 32 | tid;
-}
-
-/* --- the model --- */
-
-static void call(uint64_t at, uint64_t dur, uint32_t type, const char *name, const char *item,
-		 uint32_t connection)
-{
-	uint32_t name_ = word(name), item_ = item ? word(item) : NPS_NONE;
-
-	ADD(api);
-	SET(api, start, T0 + at);
-	SET(api, end, T0 + at + dur);
-	SET(api, type, type);
-	SET(api, gtid, gtid(PID));
-	SET(api, connection, connection);
-	SET(api, name, name_);
-	SET(api, item, item_);
-	SET(api, mode, NPS_NONE);
-}
-
-static void task(uint64_t at, uint64_t dur, uint8_t class, const char *name, const char *type,
-		 uint32_t stream, uint32_t number, uint32_t connection)
-{
-	uint32_t name_ = word(name), type_ = word(type);
-
-	ADD(task);
-	SET(task, start, T0 + at);
-	SET(task, end, T0 + at + dur);
-	SET(task, connection, connection);
-	SET(task, pid, PID);
-	SET(task, context, NPS_NO_ID);
-	SET(task, stream, stream);
-	SET(task, task, number);
-	SET(task, model, NPS_NO_ID);
-	SET(task, name, name_);
-	SET(task, hw_type, type_);
-	SET(task, class, class);
-}
-
-static void fill_device(void)
-{
-	uint32_t group = word("group_name_0"), memcpy_ = word("Memcpy"), op = word("hcom_allReduce__865_0_1");
-
-	call(0, 10000, NPS_API_ACL, "aclnnMatmul", NULL, 1);
-	call(1000, 5000, NPS_API_NODE, "launch", "MatMul{\"V2\"", 2);
-	call(20000, 3000, NPS_API_ACL, "aclrtMemcpyAsync", NULL, 3);
-	call(30000, 9000, NPS_API_COMM, "launch", NULL, 4);
-	call(40000, 100, NPS_API_RUNTIME, "EventRecord", NULL, 5);
-	call(50000, 100, NPS_API_MODEL, "ModelExecute", NULL, 6);
-	task(8000, 5000, NPS_CLASS_COMPUTE, "MatMul{\"V2\"", "AI_CORE", 2, 65535, 2);
-	ADD(compute);
-	SET(compute, grid, word("8"));
-	SET(compute, block_dim, NPS_NONE);
-	task(25000, 2000, NPS_CLASS_MEMCPY, "MEMCPY_ASYNC", "PCIE_DMA_SQE", 3, 8, 3);
-	ADD(memcpy);
-	SET(memcpy, task, 1);
-	SET(memcpy, size, 4000);
-	SET(memcpy, operation, 1);
-	task(26000, 10, NPS_CLASS_PARENT, "FFTS_PLUS", "FFTS_PLUS", 2, 12, NPS_NO_ID);
-	task(35000, 1000, NPS_CLASS_COMM, "SDMA", "SDMA", 7, 9, NPS_NO_ID);
-	ADD(comm_task);
-	SET(comm_task, task, 3);
-	SET(comm_task, type, memcpy_);
-	SET(comm_task, plane, 1);
-	SET(comm_task, group, group);
-	SET(comm_task, notify, NPS_NO_NOTIFY);
-	SET(comm_task, dst, 1);
-	SET(comm_task, dtype, 4);
-	SET(comm_task, link, 1);
-	SET(comm_task, size, 4096);
-	SET(comm_task, bandwidth, 2.5e9);
-	SET(comm_task, estimate, NPS_NAN);
-	task(42000, 0, NPS_CLASS_EVENT, "EVENT_RECORD", "EVENT_RECORD_SQE", 2, 10, 5);
-	task(43000, 20, NPS_CLASS_OTHER, "PROFILING_ENABLE", "PLACE_HOLDER_SQE", 0, 11, NPS_NO_ID);
-	ADD(comm_op);
-	SET(comm_op, name, op);
-	SET(comm_op, start, T0 + 34000);
-	SET(comm_op, end, T0 + 39000);
-	SET(comm_op, connection, 4);
-	SET(comm_op, group, group);
-	SET(comm_op, id, 1);
-	SET(comm_op, dtype, 4);
-	SET(comm_op, algorithm, NPS_NONE);
-	SET(comm_op, count, 1024);
-	SET(comm_op, ranks, NPS_NULL);
-	SET(comm_op, model, NPS_NO_ID);
-	for (uint32_t type = 0; type < 4; type++) {
-		ADD(overlap);
-		SET(overlap, start, T0 + 8000 + type * 5000);
-		SET(overlap, end, T0 + 13000 + type * 5000);
-		SET(overlap, type, type);
-	}
-}
-
-static void torch(uint32_t type, uint64_t at, uint64_t dur, uint32_t tid, const char *name)
-{
-	uint32_t name_ = word(name);
-
-	ADD(torch);
-	SET(torch, start, T0 + at);
-	SET(torch, end, T0 + at + dur);
-	SET(torch, gtid, gtid(tid));
-	SET(torch, type, type);
-	SET(torch, name, name_);
-	SET(torch, connection, NPS_NULL);
-	SET(torch, sequence, NPS_NULL);
-	SET(torch, forward_tid, NPS_NULL);
-	SET(torch, callchain, NPS_NULL);
-	SET(torch, correlation, NPS_NULL);
-	SET(torch, input_types, NPS_NONE);
-	SET(torch, input_shapes, NPS_NONE);
-	SET(torch, modules, NPS_NONE);
-	SET(torch, extra, NPS_NONE);
-	SET(torch, python_id, NPS_NULL);
-	SET(torch, python_parent, NPS_NULL);
-	SET(torch, python_module, NPS_NULL);
-}
-
-static void frame(uint32_t id, const char *stack, uint32_t depth)
-{
-	uint32_t stack_ = word(stack);
-
-	ADD(frame);
-	SET(frame, id, id);
-	SET(frame, stack, stack_);
-	SET(frame, depth, depth);
-}
-
-static void link_(uint32_t id, uint32_t connection)
-{
-	ADD(link);
-	SET(link, id, id);
-	SET(link, connection, connection);
-}
-
-static void fill_torch(void)
-{
-	uint32_t shapes = word("2,2;2,2;"), types = word("float;\r\nfloat"), extra = word("flops:16;"),
-		 modules = word("nn.Module: Linear_0");
-
-	torch(NPS_API_TORCH_QUEUE, 500, 100, PID, "Enqueue@aclnnMatmul");
-	SET(torch, correlation, 8234);
-	torch(NPS_API_TORCH_QUEUE, 600, 100, PID, "Enqueue@lost");
-	SET(torch, correlation, 8235);
-	torch(NPS_API_TORCH_QUEUE, 900, 300, PID + 1, "Dequeue@aclnnMatmul");
-	SET(torch, correlation, 8234);
-	torch(NPS_API_PYTHON, 100, 60000, PID, "train.py(3): <module>");
-	SET(torch, python_id, 1);
-	torch(NPS_API_PYTHON, 200, 50000, PID, "nn.Module: Linear_0");
-	SET(torch, python_id, 2);
-	SET(torch, python_parent, 1);
-	SET(torch, python_module, 0);
-	torch(NPS_API_TORCH_OP, 300, 9000, PID, "aten::linear");
-	SET(torch, sequence, 7);
-	torch(NPS_API_TORCH_OP, 400, 8000, PID, "aten::addmm");
-	SET(torch, sequence, 7);
-	SET(torch, connection, 5);
-	SET(torch, callchain, 1);
-	SET(torch, input_shapes, shapes);
-	SET(torch, input_types, types);
-	SET(torch, extra, extra);
-	SET(torch, modules, modules);
-	torch(NPS_API_TORCH_OP, 15000, 9000, PID + 2, "AddmmBackward0");
-	SET(torch, sequence, 7);
-	SET(torch, forward_tid, 1);
-	SET(torch, connection, 6);
-	frame(0, "other.py(1): f", 0);
-	frame(1, "inner.py(1): f", 0);
-	frame(1, "outer.py(2): g", 1);
-	link_(5, 2);
-	link_(5, 1342177280);
-	link_(6, 3);
-	link_(6, 4);
-	link_(6, 1342177280);
-	ADD(gc);
-	SET(gc, start, T0 + 52000);
-	SET(gc, end, T0 + 53000);
-	SET(gc, gtid, gtid(PID));
-}
-
-static void fill_host(void)
-{
-	uint32_t name = word("futex"), comm = word("wor:ker"), message = word("step"),
-		 domain = word("default");
-
-	ADD(osrt);
-	SET(osrt, name, name);
-	SET(osrt, gtid, gtid(PID + 3));
-	SET(osrt, start, T0 + 700);
-	SET(osrt, end, T0 + 1400);
-	for (uint32_t i = 0; i < 2; i++) {
-		ADD(run);
-		SET(run, start, T0 + 1000 + i * 5000);
-		SET(run, end, T0 + 3000 + i * 5000);
-		SET(run, left, i ? T0 + 3000 : 0);
-		SET(run, woken, i ? T0 + 4000 : 0);
-		SET(run, tid, PID + 3);
-		SET(run, prio, 120);
-		SET(run, state, 1);
-		SET(run, comm, comm);
-		SET(run, next_comm, NPS_NONE);
-	}
-	ADD(mstx);
-	SET(mstx, start, T0 + 5000);
-	SET(mstx, end, T0 + 5000);
-	SET(mstx, message, message);
-	SET(mstx, gtid, gtid(PID));
-	SET(mstx, domain, domain);
-	SET(mstx, connection, 4000000000U);
-	SET(mstx, device_start, T0 + 6000);
-	SET(mstx, device_end, T0 + 6100);
-	SET(mstx, stream, 2);
-	ADD(mstx); /* one that no device came to */
-	SET(mstx, start, T0 + 5500);
-	SET(mstx, end, T0 + 5500);
-	SET(mstx, message, message);
-	SET(mstx, gtid, gtid(PID));
-	SET(mstx, domain, domain);
-	SET(mstx, connection, 4000000009U);
-	for (uint32_t i = 0; i < 2; i++) {
-		ADD(iteration);
-		SET(iteration, model, 13);
-		SET(iteration, id, i + 1);
-		SET(iteration, start, T0 + i * 20000);
-		SET(iteration, fp_start, T0 + 1000 + i * 20000);
-		SET(iteration, bp_end, T0 + 15000 + i * 20000);
-		SET(iteration, end, T0 + 19000 + i * 20000);
-		ADD(iteration_part);
-		SET(iteration_part, model, 13);
-		SET(iteration_part, id, 1);
-		SET(iteration_part, kind, i);
-		SET(iteration_part, start, T0 + 2000 + i);
-		SET(iteration_part, end, T0 + 2100 + i);
-	}
-}
-
-#define COUNT(table)                                                                                         \
-	do {                                                                                                 \
-		ADD(table);                                                                                  \
-		SET(table, timestamp, T0 + 100);                                                             \
-	} while (0)
-
-static void fill_counters(void)
-{
-	uint32_t avg = word("Avg"), read = word("read"), write = word("write"), app = word("app"),
-		 others = word("OTHERS"), die = word("die 0");
-
-	COUNT(cpu_usage);
-	SET(cpu_usage, cpu, avg);
-	SET(cpu_usage, usage, 12.5);
-	COUNT(host_mem);
-	SET(host_mem, usage, 40);
-	COUNT(host_disk);
-	COUNT(host_network);
-	COUNT(frequency);
-	SET(frequency, mhz, 1800);
-	COUNT(npu_mem);
-	SET(npu_mem, type, app);
-	SET(npu_mem, hbm, 2160232.0 * 1024);
-	COUNT(ddr);
-	COUNT(acc_pmu);
-	COUNT(hccs);
-	COUNT(nic);
-	SET(nic, bandwidth, 1000);
-	SET(nic, rx_byte_rate, 500);
-	SET(nic, tx_packets, 4);
-	SET(nic, tx_errors, 1);
-	COUNT(roce);
-	COUNT(pcie);
-	SET(pcie, latency_avg, 1500);
-	COUNT(hbm);
-	SET(hbm, bandwidth, 21.25 * 1048576);
-	SET(hbm, type, write);
-	COUNT(voltage);
-	SET(voltage, mv, 850);
-	COUNT(voltage);
-	SET(voltage, mv, 900);
-	SET(voltage, bus, 1);
-	COUNT(soc_level);
-	SET(soc_level, mata, 3);
-	SET(soc_level, l2_buffer, 5);
-	COUNT(chip_trans);
-	COUNT(llc);
-	SET(llc, mode, read);
-	SET(llc, hit_rate, 84);
-	SET(llc, throughput, NPS_NAN);
-	COUNT(sio);
-	SET(sio, name, die);
-	COUNT(qos);
-	SET(qos, event, others);
-	SET(qos, bandwidth, 1876.0 * 1048576);
-	COUNT(ub);
-	SET(ub, port, 3);
-}
 
 static int setup(void **state)
 {
 	(void)state;
 	dir = gen_temp_dir();
 	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(nps_model__init(&m, dirfd_, NULL), 0);
-	m.pid = PID;
-	m.level = 1;
-	m.start = T0;
-	m.end = T0 + 1000000;
-	fill_device();
-	fill_torch();
-	fill_host();
-	fill_counters();
-	ex = (struct nps_export){ .model = &m, .formats = NPS_FORMAT_TEXT, .stamp = "20250109074803" };
+	trace_model_init(dirfd_);
+	ex = (struct nps_export){ .model = &trace_model,
+				  .formats = NPS_FORMAT_TEXT,
+				  .stamp = "20250109074803" };
 	return 0;
 }
 
@@ -368,7 +45,7 @@ static int teardown(void **state)
 	events = NULL;
 	free(text);
 	text = NULL;
-	nps_model__free(&m);
+	nps_model__free(&trace_model);
 	close(dirfd_);
 	gen_remove(dir);
 	return 0;
@@ -544,7 +221,7 @@ static void lacks(const char *line)
 /* The process called NAME: its pid and its sort index. */
 static void layer(const char *name, unsigned int sort, unsigned int device, const char *label)
 {
-	uint64_t pid = nps_layer_pid(PID, sort, device);
+	uint64_t pid = nps_layer_pid(TRACE_MODEL_PID, sort, device);
 	char line[200];
 
 	snprintf(line, sizeof(line),
@@ -605,7 +282,7 @@ static void no_two_layers_share_a_pid(void **state)
 	struct nps_map seen = { 0 };
 
 	(void)state;
-	assert_true(nps_layer_pid(PID, 13, 0) == 3089232288);
+	assert_true(nps_layer_pid(TRACE_MODEL_PID, 13, 0) == 3089232288);
 	for (unsigned int device = 0; device < 64; device++)
 		for (unsigned int i = 0; i < NPS_ARRAY_SIZE(sorts); i++)
 			for (uint32_t pid = UINT32_MAX - 1; pid; pid++) { /* an even one and an odd one */
@@ -665,7 +342,7 @@ static void framework_events(void **state)
 	flow = find("s", "fwdbwd");
 	assert_non_null(flow);
 	assert_string_equal(str(flow, "ts"), "1736408883704643.612"); /* of the inner one */
-	assert_int_equal(num(find("f", "fwdbwd"), "tid"), PID + 2);
+	assert_int_equal(num(find("f", "fwdbwd"), "tid"), TRACE_MODEL_PID + 2);
 	assert_int_equal(count("s", "torch_to_npu"), 3); /* kernel, memcpy, collective */
 	has("{\"bp\":\"e\",\"name\":\"torch_to_npu\",\"id\":1736408883704651212,\"pid\":3016828,\"tid\":"
 	    "3016828,"
@@ -745,13 +422,13 @@ static void models_that_alternate(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
-		ADD(iteration);
-		SET(iteration, model, 14 - i);
-		SET(iteration, id, i ? 3 : 1);
-		SET(iteration, start, T0 + 40000 + i * 1000);
-		SET(iteration, fp_start, T0 + 42000);
-		SET(iteration, bp_end, T0 + 45000);
-		SET(iteration, end, T0 + 46000);
+		TRACE_MODEL_ADD(iteration);
+		TRACE_MODEL_SET(iteration, model, 14 - i);
+		TRACE_MODEL_SET(iteration, id, i ? 3 : 1);
+		TRACE_MODEL_SET(iteration, start, TRACE_MODEL_T0 + 40000 + i * 1000);
+		TRACE_MODEL_SET(iteration, fp_start, TRACE_MODEL_T0 + 42000);
+		TRACE_MODEL_SET(iteration, bp_end, TRACE_MODEL_T0 + 45000);
+		TRACE_MODEL_SET(iteration, end, TRACE_MODEL_T0 + 46000);
 	}
 	export("trace_view.json");
 	assert_int_equal(count("s", "Data_aug Bound 1"), 1);
@@ -763,16 +440,16 @@ static void models_that_alternate(void **state)
 static void own_times_name_their_source(void **state)
 {
 	(void)state;
-	m.task.source[0] = NPS_TIME_DEVICE_LOG;
-	m.task.source[1] = NPS_TIME_HOST_BOUNDS;
-	ADD(bounds);
-	SET(bounds, task, 1);
-	SET(bounds, start_low, T0);
-	SET(bounds, start_high, UINT64_MAX);
-	SET(bounds, end_low, UINT64_MAX);
-	SET(bounds, end_high, T0 + 27000);
-	m.comm_op.tasks[0] = 2;
-	m.comm_op.measured[0] = 1;
+	trace_model.task.source[0] = NPS_TIME_DEVICE_LOG;
+	trace_model.task.source[1] = NPS_TIME_HOST_BOUNDS;
+	TRACE_MODEL_ADD(bounds);
+	TRACE_MODEL_SET(bounds, task, 1);
+	TRACE_MODEL_SET(bounds, start_low, TRACE_MODEL_T0);
+	TRACE_MODEL_SET(bounds, start_high, UINT64_MAX);
+	TRACE_MODEL_SET(bounds, end_low, UINT64_MAX);
+	TRACE_MODEL_SET(bounds, end_high, TRACE_MODEL_T0 + 27000);
+	trace_model.comm_op.tasks[0] = 2;
+	trace_model.comm_op.measured[0] = 1;
 	export("trace_view.json");
 	has("\"time_source\":\"device log\"");
 	has("\"time_source\":\"host bounds\",\"start_low_us\":\"1736408883704643.212\",\"end_high_us\":");
@@ -782,7 +459,7 @@ static void own_times_name_their_source(void **state)
 static void level_0_has_no_calls_and_planes(void **state)
 {
 	(void)state;
-	m.level = 0;
+	trace_model.level = 0;
 	export("trace_view.json");
 	check_all(0);
 	lacks("AscendCL@");
@@ -795,7 +472,7 @@ static void level_0_has_no_calls_and_planes(void **state)
 static void level_0_of_generation_a_keeps_its_flows(void **state)
 {
 	(void)state;
-	m.level = 0;
+	trace_model.level = 0;
 	ex.generation = NPS_GENERATION_A;
 	export("trace_view.json");
 	lacks("\"name\":\"CANN\"");
@@ -809,8 +486,8 @@ static void level_0_of_generation_a_keeps_its_flows(void **state)
 static void msprof_has_no_framework(void **state)
 {
 	(void)state;
-	m.layout = NPS_LAYOUT_MSPROF;
-	m.level = 0;
+	trace_model.layout = NPS_LAYOUT_MSPROF;
+	trace_model.level = 0;
 	export("msprof_20250109074803.json");
 	lacks("\"Python\"");
 	lacks("cpu_op");

@@ -524,35 +524,27 @@ static void name_thread(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t at
 	gen_chunk(gen, 's', NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
-/*
- * The helper library's threads are left out, but not what else had a number of theirs: before, after, in
- * another process.
- */
-static void threads_of_the_helper(void **state)
+/* Calls of threads, of which the helper library has some, in ns of the session. */
+static const struct {
+	uint32_t pid, tid;
+	uint64_t at;
+	bool helper;
+} helper_calls[] = {
+	{ 4000, 4000, 10, false },	   { 4000, 4001, 1000000000, false },
+	{ 4000, 4001, 4999900000, true }, /* before it had its name */
+	{ 4000, 4001, 5000100000, true },  { 4000, 4001, 7000000000, true },
+	{ 4000, 4001, 9000000100, false }, { 4100, 4001, 6000000000, false },
+	{ 4000, 4002, 6000000000, true },  { 4200, 4201, 7000000000, false }, /* its process has no helper */
+	{ 4300, 4301, 7000000000, true }, /* it may have one: not all of its mappings are known, */
+	{ 4400, 4401, 7000000000, true }, /* its loader was at work, */
+	{ 4500, 4501, 7000000000, true }, /* another one that had its pid has one */
+	{ 4600, 4601, 7000000000, true },
+};
+
+static void write_helper_calls(void)
 {
-	static const struct {
-		uint32_t pid, tid;
-		uint64_t at;
-		bool helper;
-	} calls[] = {
-		{ 4000, 4000, 10, false },
-		{ 4000, 4001, 1000000000, false },
-		{ 4000, 4001, 4999900000, true }, /* before it had its name */
-		{ 4000, 4001, 5000100000, true },
-		{ 4000, 4001, 7000000000, true },
-		{ 4000, 4001, 9000000100, false },
-		{ 4100, 4001, 6000000000, false },
-		{ 4000, 4002, 6000000000, true },
-		{ 4200, 4201, 7000000000, false }, /* its process has no helper */
-		{ 4300, 4301, 7000000000, true }, /* it may have one: not all of its mappings are known, */
-		{ 4400, 4401, 7000000000, true }, /* its loader was at work, */
-		{ 4500, 4501, 7000000000, true }, /* another one that had its pid has one */
-		{ 4600, 4601, 7000000000, true },
-	};
-	struct nps_summary summary;
 	struct gen gen;
 
-	(void)state;
 	gen_open(&gen, dir);
 	name_thread(&gen, 4000, 4001, 500, "worker");
 	name_thread(&gen, 4000, 4001, 5000000000, NPS_AGENT_COMM);
@@ -561,12 +553,12 @@ static void threads_of_the_helper(void **state)
 	name_thread(&gen, 4100, 4001, 10, "another");
 	for (uint32_t pid = 4200; pid <= 4600; pid += 100)
 		name_thread(&gen, pid, pid + 1, 6000000000, NPS_AGENT_COMM);
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++)
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(helper_calls); i++)
 		gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
 						     .nr = 1,
-						     .pid = calls[i].pid,
-						     .tid = calls[i].tid,
-						     .start = GEN_T0 + calls[i].at,
+						     .pid = helper_calls[i].pid,
+						     .tid = helper_calls[i].tid,
+						     .start = GEN_T0 + helper_calls[i].at,
 						     .dur = 10 });
 	gen_clock(&gen, GEN_T0);
 	gen_clock(&gen, GEN_T0 + 10000000000);
@@ -586,12 +578,45 @@ static void threads_of_the_helper(void **state)
 		  "{\"pid\": 4600, \"comm\": \"job\", \"task_source\": \"agent\", \"maps\": [{\"path\": "
 		  "\"/lib/libc.so.6\"}]}",
 		  "", "null");
+}
+
+/* Those of one process are in its database, unless they are the helper's and not shown; how many it made. */
+static size_t check_helper_calls(const struct nps_summary_proc *proc, bool show)
+{
+	sqlite3 *db = open_db(proc);
+	size_t n = 0;
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(helper_calls); i++) {
+		char sql[256];
+
+		if (helper_calls[i].pid != proc->pid)
+			continue;
+		snprintf(sql, sizeof(sql),
+			 "SELECT count(*) FROM OSRT_API WHERE globalTid & 0xffffffff = %u "
+			 "AND startNs = %llu",
+			 helper_calls[i].tid, (unsigned long long)(GEN_REAL0 + helper_calls[i].at));
+		assert_int_equal(one(db, sql), show || !helper_calls[i].helper);
+		n++;
+	}
+	sqlite3_close(db);
+	return n;
+}
+
+/*
+ * The helper library's threads are left out, but not what else had a number of theirs: before, after, in
+ * another process.
+ */
+static void threads_of_the_helper(void **state)
+{
+	struct nps_summary summary;
+
+	(void)state;
+	write_helper_calls();
 	for (int show = 0; show < 2; show++) {
 		const struct nps_analyze_opts opts = { .size = sizeof(opts),
 						       .formats = NPS_FORMAT_DB,
 						       .show_self = show };
 		size_t n = 0;
-		sqlite3 *db;
 
 		assert_int_equal(nps_analyze(dir, &opts, &summary), 0);
 		assert_int_equal(summary.nprocs, 7);
@@ -602,22 +627,9 @@ static void threads_of_the_helper(void **state)
 									  : pid == 4000 ? 2
 									  : pid >= 4300 ? 1
 											: 0);
-			db = open_db(&summary.procs[p]);
-			for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++) {
-				char sql[256];
-
-				if (calls[i].pid != summary.procs[p].pid)
-					continue;
-				snprintf(sql, sizeof(sql),
-					 "SELECT count(*) FROM OSRT_API WHERE globalTid & 0xffffffff = %u "
-					 "AND startNs = %llu",
-					 calls[i].tid, (unsigned long long)(GEN_REAL0 + calls[i].at));
-				assert_int_equal(one(db, sql), show || !calls[i].helper);
-				n++;
-			}
-			sqlite3_close(db);
+			n += check_helper_calls(&summary.procs[p], show);
 		}
-		assert_int_equal(n, NPS_ARRAY_SIZE(calls));
+		assert_int_equal(n, NPS_ARRAY_SIZE(helper_calls));
 		nps_summary_free(&summary);
 	}
 }
