@@ -232,7 +232,9 @@ static void one_task(struct process_fill *f, const struct nps_task *task)
 
 static void fill_tasks(struct process_fill *f)
 {
-	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
+	size_t n = f->tasks ? f->proc->tasks : 0;
+
+	for (size_t i = 0; !f->err && i < n; i++) {
 		one_task(f, &f->tasks[i]);
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_vec__cool(&f->rec->tasks);
