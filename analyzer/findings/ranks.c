@@ -509,7 +509,7 @@ static const struct step *rank_find_step(const struct rank *rank, uint64_t key)
 }
 
 /* A step of the first rank that others have, too: who needed longest for what. */
-struct step_row {
+struct rank_step_row {
 	const char *name;
 	size_t ranks;
 	struct extent {
@@ -533,9 +533,9 @@ struct step_row {
 	C("most_free_us_by", TEXT, NULL, rank_label(m, r->of[FREE].by))                                      \
 	C("ranks", COUNT, "ranks", r->ranks, .print = 2)
 
-NPS_FIND_TABLE(steps, "steps", "steps of all ranks, us", struct nps_ranks, struct step_row, STEP_COLUMNS)
+NPS_FIND_TABLE(steps, "steps", "steps of all ranks, us", struct nps_ranks, struct rank_step_row, STEP_COLUMNS)
 
-static void compare_step(const struct nps_ranks *r, const struct step *step, struct step_row *row)
+static void compare_step(const struct nps_ranks *r, const struct step *step, struct rank_step_row *row)
 {
 	for (int value = 0; value < VALUES; value++) {
 		struct extent *extent = &row->of[value];
@@ -564,7 +564,7 @@ static void add_steps_section(const struct nps_ranks *r, cJSON *document)
 
 	for (size_t i = 0; i < NPS_MIN(first->steps.len, (size_t)STEPS); i++) {
 		const struct step *step = &NPS_AT(&first->steps, struct step, i);
-		struct step_row row = { .name = nps_strings__get(&r->strings, step->name) };
+		struct rank_step_row row = { .name = nps_strings__get(&r->strings, step->name) };
 
 		compare_step(r, step, &row);
 		if (row.ranks > 1)

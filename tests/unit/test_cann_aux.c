@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The auxiliary files of a capture, made by hand: rates, clocks, damage. With two arguments, a PROF_* directory
- * and a directory that exists, only these files are imported and written as msprof would.
+ * The auxiliary files of a capture, made by hand: rates, clocks, damage. With two arguments, a PROF_*
+ * directory and a directory that exists, only these files are imported and written as msprof would.
  */
 #include "cann_aux_capture.h"
 #include "export/export.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the tests of npuscope-device-worker's parts share: children, in which rights are given up, and a
- * directory of root's. worker_child.c has nothing of cmocka's, which is for the parent alone: what uses that is
- * here.
+ * directory of root's. worker_child.c uses nothing of cmocka's, which is for the parent alone; this header
+ * does.
  */
 #ifndef WORKER_CHILD_H
 #define WORKER_CHILD_H

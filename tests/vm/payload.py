@@ -25,7 +25,7 @@ def build_folder(arch: str) -> Path:
 
 
 def make(arch: str, directory: Path) -> None:
-    """Fills DIRECTORY: npuscope/ (program, libraries for jobs), Ascend/ (the simulated stack), jobs/, lib/."""
+    """Fills DIRECTORY: npuscope/ (program, libraries), Ascend/ (the simulated stack), jobs/, lib/."""
     build = build_folder(arch)
     shutil.rmtree(directory, ignore_errors=True)
     (directory / "npuscope").mkdir(parents=True)

@@ -15,7 +15,7 @@
 #define HWTS_AI_CORE 0
 #define HWTS_VECTOR_CORE 2
 
-struct counter_row {
+struct aicore_counter_row {
 	struct nps_sort_key key; /* high: device, stream, task; low: row, of counters or runs */
 };
 
@@ -39,7 +39,7 @@ static void aicore_read_file(struct nps_cann_capture *capture, const struct nps_
 	capture->err = capture->err ? capture->err : err;
 	while (!capture->err && (p = nps_slice_reader__next(&reader))) {
 		struct nps_counters *to = nps_cann_capture__push(capture, counters);
-		struct counter_row *row = to ? nps_cann_capture__sort(capture, records) : NULL;
+		struct aicore_counter_row *row = to ? nps_cann_capture__sort(capture, records) : NULL;
 
 		if (!row)
 			break;
@@ -58,7 +58,7 @@ static void add_runs(struct nps_cann_capture *capture, struct nps_ext_sort *runs
 
 	for (size_t i = 0; !capture->err && i < capture->runs.len; i++) {
 		const struct nps_cann_run *run = &NPS_AT(&capture->runs, struct nps_cann_run, i);
-		struct counter_row *row;
+		struct aicore_counter_row *row;
 
 		nps_cann_capture__step(&capture->runs, &steps);
 		if (run->source != NPS_RUN_HWTS || !run->end ||
@@ -89,7 +89,8 @@ static void run_add_counters(struct nps_cann_capture *capture, uint64_t run,
 static void counters_join_runs(struct nps_cann_capture *capture, struct nps_ext_sort *records,
 			       struct nps_ext_sort *runs, const struct nps_vec *counters)
 {
-	const struct counter_row *record = nps_ext_sort__next(records), *run = nps_ext_sort__next(runs);
+	const struct aicore_counter_row *record = nps_ext_sort__next(records),
+					*run = nps_ext_sort__next(runs);
 	uint64_t alone = 0;
 
 	while (!capture->err && record) {
@@ -116,8 +117,8 @@ int nps_cann_capture__aicore(struct nps_cann_capture *capture)
 	struct nps_vec counters;
 	int tmpfd = capture->model->tmpfd;
 
-	nps_ext_sort__init(&records, tmpfd, sizeof(struct counter_row));
-	nps_ext_sort__init(&runs, tmpfd, sizeof(struct counter_row));
+	nps_ext_sort__init(&records, tmpfd, sizeof(struct aicore_counter_row));
+	nps_ext_sort__init(&runs, tmpfd, sizeof(struct aicore_counter_row));
 	nps_vec__init(&counters, tmpfd, sizeof(struct nps_counters));
 	for (size_t i = 0; i < capture->ndevices; i++) {
 		const struct nps_cann_dir *dir = &capture->devices[i];

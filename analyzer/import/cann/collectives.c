@@ -30,7 +30,7 @@ static void rows_step(struct nps_collectives *c)
 }
 
 /* A group without a name is its hash. */
-static void name_group(struct nps_collectives *c, struct nps_collective *call)
+static void collective_name_group(struct nps_collectives *c, struct nps_collective *call)
 {
 	struct nps_cann_capture *capture = c->capture;
 
@@ -47,7 +47,7 @@ int nps_collectives__begin(struct nps_collectives *c, struct nps_cann_capture *c
 	c->capture = capture;
 	nps_vec__init(&c->lanes, capture->model->tmpfd, sizeof(struct comm_lane));
 	for (size_t i = 0; i < capture->collectives.len; i++) {
-		name_group(c, &open_collective_at(c, i)->run);
+		collective_name_group(c, &open_collective_at(c, i)->run);
 		rows_step(c);
 	}
 	return nps_collectives__number(&capture->collectives, NULL);

@@ -19,7 +19,7 @@ struct begun {
 	uint8_t section;
 };
 
-struct trace_import {
+struct trace_reading {
 	struct nps_model *m;
 	struct nps_trace_events *events;
 	struct nps_vec begun; /* struct begun */
@@ -31,7 +31,7 @@ struct trace_import {
 	uint64_t endless; /* events that last longer than any capture, and ends without a begin */
 };
 
-static uint32_t intern(struct trace_import *in, const struct nps_trace_text *text, int *err)
+static uint32_t intern(struct trace_reading *in, const struct nps_trace_text *text, int *err)
 {
 	uint32_t id;
 
@@ -61,7 +61,7 @@ static uint32_t u32_or(const struct nps_trace_text *text, uint32_t otherwise)
 }
 
 /* ID, or if it does not fit 32 bits a number that no other one has. */
-static uint32_t narrow_id(struct trace_import *in, uint64_t id, int *err)
+static uint32_t narrow_id(struct trace_reading *in, uint64_t id, int *err)
 {
 	uint64_t key = nps_hash2(id, id >> 32);
 	uint32_t number;
@@ -76,7 +76,7 @@ static uint32_t narrow_id(struct trace_import *in, uint64_t id, int *err)
 	return FIRST_NARROW + in->nnarrow++ % (UINT32_MAX - FIRST_NARROW);
 }
 
-static uint32_t id_or_none(struct trace_import *in, const struct nps_trace_text *text, int *err)
+static uint32_t id_or_none(struct trace_reading *in, const struct nps_trace_text *text, int *err)
 {
 	uint64_t value;
 
@@ -101,7 +101,7 @@ static bool begins(const struct nps_trace_text *text, const char *with)
 }
 
 /* The process PID in *P, NULL if there are too many. 0 or -ENOMEM. */
-static int find_process(struct trace_import *in, uint64_t pid, struct nps_trace_process **p)
+static int find_process(struct trace_reading *in, uint64_t pid, struct nps_trace_process **p)
 {
 	uint32_t row = nps_map__get(&in->events->processes, pid);
 
@@ -148,7 +148,7 @@ static enum nps_traced_layer layer_of(const struct nps_trace_text *name)
 	return begins(name, "Step Trace") ? NPS_TRACED_LEFT_OUT : NPS_TRACED_FOREIGN;
 }
 
-static int read_metadata(struct trace_import *in, const struct nps_trace_event *event)
+static int read_metadata(struct trace_reading *in, const struct nps_trace_event *event)
 {
 	const struct nps_trace_text *name = &event->value[NPS_TRACE_NAME];
 	uint64_t pid = number_or_hash(&event->pid), tid = number_or_hash(&event->tid), device;
@@ -188,7 +188,7 @@ static enum nps_trace_section section_of(const struct nps_trace_event *event)
 /*
  * A task of npuscope's own traces that nobody measured has the least length that viewers show, which is none.
  */
-static int read_source(struct trace_import *in, const struct nps_trace_event *event,
+static int read_source(struct trace_reading *in, const struct nps_trace_event *event,
 		       struct nps_trace_row *row)
 {
 	const struct nps_trace_text *value = event->value;
@@ -212,7 +212,7 @@ static int read_source(struct trace_import *in, const struct nps_trace_event *ev
 	return 0;
 }
 
-static int decode_row(struct trace_import *in, const struct nps_trace_event *event,
+static int decode_row(struct trace_reading *in, const struct nps_trace_event *event,
 		      enum nps_trace_section section, struct nps_trace_row *row)
 {
 	const struct nps_trace_text *value = event->value;
@@ -248,7 +248,7 @@ static int decode_row(struct trace_import *in, const struct nps_trace_event *eve
 	return err ? err : read_source(in, event, row);
 }
 
-static int keep_row(struct trace_import *in, enum nps_trace_section section, const struct nps_trace_row *row)
+static int keep_row(struct trace_reading *in, enum nps_trace_section section, const struct nps_trace_row *row)
 {
 	struct nps_trace_row *to;
 
@@ -264,7 +264,7 @@ static int keep_row(struct trace_import *in, enum nps_trace_section section, con
 	return 0;
 }
 
-static int read_span(struct trace_import *in, const struct nps_trace_event *event)
+static int read_span(struct trace_reading *in, const struct nps_trace_event *event)
 {
 	enum nps_trace_section section = section_of(event);
 	struct nps_trace_row row;
@@ -279,7 +279,7 @@ static uint64_t thread_key(const struct nps_trace_event *event)
 }
 
 /* B: what the thread of EVENT begins lies within what it had begun. */
-static int read_begin(struct trace_import *in, const struct nps_trace_event *event)
+static int read_begin(struct trace_reading *in, const struct nps_trace_event *event)
 {
 	uint64_t thread = thread_key(event);
 	uint32_t at = in->unused;
@@ -300,7 +300,7 @@ static int read_begin(struct trace_import *in, const struct nps_trace_event *eve
 }
 
 /* E: of what its thread began last. */
-static int read_end(struct trace_import *in, const struct nps_trace_event *event)
+static int read_end(struct trace_reading *in, const struct nps_trace_event *event)
 {
 	uint64_t thread = thread_key(event);
 	uint32_t at = nps_map__get(&in->top, thread);
@@ -321,7 +321,7 @@ static int read_end(struct trace_import *in, const struct nps_trace_event *event
 	return err;
 }
 
-static int import_event(struct trace_import *in, const struct nps_trace_event *event)
+static int import_event(struct trace_reading *in, const struct nps_trace_event *event)
 {
 	switch (event->phase) {
 	case 'X':
@@ -336,7 +336,7 @@ static int import_event(struct trace_import *in, const struct nps_trace_event *e
 	return 0;
 }
 
-static int import_slice(struct trace_import *in, const char *path)
+static int import_slice(struct trace_reading *in, const char *path)
 {
 	struct nps_trace_reader reader;
 	struct nps_trace_event event;
@@ -362,7 +362,7 @@ static int import_slice(struct trace_import *in, const char *path)
 	return err;
 }
 
-static int import_slices(struct trace_import *in, const char *path)
+static int import_slices(struct trace_reading *in, const char *path)
 {
 	struct nps_vec slices;
 	int err;
@@ -379,7 +379,7 @@ static int import_slices(struct trace_import *in, const char *path)
 
 int nps_trace_events__read(struct nps_trace_events *events, struct nps_model *m, const char *path)
 {
-	struct trace_import in = { .m = m, .events = events, .unused = NPS_NONE };
+	struct trace_reading in = { .m = m, .events = events, .unused = NPS_NONE };
 	int err;
 
 	*events = (struct nps_trace_events){ 0 };

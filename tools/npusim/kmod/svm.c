@@ -148,7 +148,7 @@ static int task_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-static int summary_show(struct seq_file *m, void *v)
+static int svm_summary_show(struct seq_file *m, void *v)
 {
 	seq_printf(m, "processes %d\n", atomic_read(&opened));
 	return 0;
@@ -202,7 +202,7 @@ static int __init svm_init(void)
 	top = proc_mkdir("svm", NULL);
 	tasks = top ? proc_mkdir("task", top) : NULL;
 	if (top)
-		proc_create_single("summary", 0444, top, summary_show);
+		proc_create_single("summary", 0444, top, svm_summary_show);
 	return 0;
 }
 
