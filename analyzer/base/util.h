@@ -59,6 +59,17 @@ static inline uint64_t nps_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* VALUE as a signed number, and as one of 32 bits; the largest one if it does not fit. */
+static inline int64_t nps_to_i64(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static inline uint32_t nps_to_u32(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
 /* END - START; 0 if it ends before it starts: times of an input are not trusted. */
 static inline uint64_t nps_span(uint64_t start, uint64_t end)
 {

@@ -348,7 +348,7 @@ static void thread_enter_launch(struct nps_call_thread *thread, uint32_t connect
 static void copy_launched(struct nps_call_thread *thread, struct nps_launch *launch, uint32_t row)
 {
 	if (thread->sized) {
-		launch->bytes = NPS_MIN(thread->bytes, (uint64_t)INT64_MAX);
+		launch->bytes = nps_to_i64(thread->bytes);
 		launch->operation = thread->operation;
 		thread->sized = false;
 	} else if (thread->ncopies < NPS_ARRAY_SIZE(thread->copies)) {
@@ -370,7 +370,7 @@ static void copy_sized(struct nps_host_tree *tree, struct nps_call_thread *threa
 		return;
 	}
 	launch = &NPS_AT(&tree->capture->launches, struct nps_launch, thread->copies[0]);
-	launch->bytes = NPS_MIN(event->copy.bytes, (uint64_t)INT64_MAX);
+	launch->bytes = nps_to_i64(event->copy.bytes);
 	launch->operation = event->copy.operation;
 	thread->ncopies--;
 	memmove(thread->copies, thread->copies + 1, thread->ncopies * sizeof(*thread->copies));
@@ -525,11 +525,11 @@ static void fused(struct nps_host_tree *tree, const struct nps_call_thread *thre
 			.model_name = nps_map__get(&tree->records.graphs, nps_call(tree, call)->model),
 			.name = nps_dictionary__name(&capture->names, fusion->name),
 			.originals = originals,
-			.input = NPS_MIN(fusion->input, (uint64_t)INT64_MAX),
-			.output = NPS_MIN(fusion->output, (uint64_t)INT64_MAX),
-			.weight = NPS_MIN(fusion->weight, (uint64_t)INT64_MAX),
-			.workspace = NPS_MIN(fusion->workspace, (uint64_t)INT64_MAX),
-			.total = NPS_MIN(fusion->total, (uint64_t)INT64_MAX) });
+			.input = nps_to_i64(fusion->input),
+			.output = nps_to_i64(fusion->output),
+			.weight = nps_to_i64(fusion->weight),
+			.workspace = nps_to_i64(fusion->workspace),
+			.total = nps_to_i64(fusion->total) });
 }
 
 static uint32_t tid_of(const struct nps_host_event *event, enum nps_host_kind kind)

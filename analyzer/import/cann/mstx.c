@@ -108,7 +108,7 @@ static void mark_add_row(struct nps_cann_capture *capture, const struct segment 
 			.start = start,
 			.end = end,
 			.type = first->event,
-			.range = NPS_MIN(first->id, (uint64_t)NPS_NO_ID),
+			.range = nps_to_u32(first->id),
 			.category = first->category,
 			.message = text,
 			.gtid = (uint64_t)first->pid << 32 | first->tid,

@@ -105,8 +105,7 @@ static void fill_kernel(struct process_fill *f, const struct nps_task *task, uin
 static void fill_memcpy(struct process_fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	struct nps_memcpy_row row = { .task = task_row,
-				      .size = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX)
-							 : NPS_NULL,
+				      .size = task->size ? nps_to_i64(task->size) : NPS_NULL,
 				      .operation = task->memcpy_op == 255 ? 65535 : task->memcpy_op };
 
 	if (!f->err)
@@ -386,17 +385,16 @@ static void marks(struct process_fill *f)
 
 		if (!mark->end)
 			continue; /* it outlives the capture, as calls can */
-		f->err = nps_mstx_table__add(
-			&f->m->mstx,
-			&(struct nps_mstx_row){ .start = event_real(f, mark->start),
-						.end = event_real(f, mark->end),
-						.type = mark->type,
-						.range = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID),
-						.message = mark->message,
-						.gtid = event_gtid(f, mark->tid),
-						.end_gtid = event_gtid(f, mark->end_tid),
-						.domain = mark->domain_name,
-						.connection = NPS_NO_ID });
+		f->err = nps_mstx_table__add(&f->m->mstx,
+					     &(struct nps_mstx_row){ .start = event_real(f, mark->start),
+								     .end = event_real(f, mark->end),
+								     .type = mark->type,
+								     .range = nps_to_u32(mark->range),
+								     .message = mark->message,
+								     .gtid = event_gtid(f, mark->tid),
+								     .end_gtid = event_gtid(f, mark->end_tid),
+								     .domain = mark->domain_name,
+								     .connection = NPS_NO_ID });
 	}
 }
 
@@ -409,15 +407,14 @@ static void fill_memory(struct process_fill *f)
 
 		f->err = nps_job_memory_table__add(
 			&f->m->job_memory,
-			&(struct nps_job_memory_row){
-				.timestamp = event_real(f, total->time),
-				.device = total->device == UINT16_MAX ? NPS_NO_ID : total->device,
-				.kind = kinds[total->kind],
-				.delta = total->delta,
-				.allocated = total->bytes,
-				.blocks = total->blocks,
-				.unknown_frees =
-					(int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX) });
+			&(struct nps_job_memory_row){ .timestamp = event_real(f, total->time),
+						      .device = total->device == UINT16_MAX ? NPS_NO_ID
+											    : total->device,
+						      .kind = kinds[total->kind],
+						      .delta = total->delta,
+						      .allocated = total->bytes,
+						      .blocks = total->blocks,
+						      .unknown_frees = nps_to_i64(total->unknown_frees) });
 	}
 }
 
