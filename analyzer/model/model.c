@@ -103,6 +103,15 @@ void nps_pace__rest(const struct nps_pace *pace)
 
 #define KINDS_MOST 256 /* of losses: each is looked for among those before it */
 
+uint32_t nps_model__intern(struct nps_model *model, const char *s, int *err)
+{
+	uint32_t id = nps_strings__addz(model->strings, s);
+
+	if (id == NPS_NONE && !*err)
+		*err = -ENOMEM;
+	return id;
+}
+
 void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, ...)
 {
 	struct nps_lost *loss, new = { .count = count };

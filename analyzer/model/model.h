@@ -100,6 +100,9 @@ void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, .
 /* Widens [start, end] so that it covers a time; 0 is no time. */
 void nps_model__cover(struct nps_model *model, uint64_t start, uint64_t end);
 
+/* The id of text S. NPS_NONE without memory: then *ERR, if it is 0, becomes -ENOMEM. */
+uint32_t nps_model__intern(struct nps_model *model, const char *s, int *err);
+
 /* The text of a cell, "" for NPS_NONE. */
 static inline const char *nps_model__text(const struct nps_model *model, uint32_t text)
 {

@@ -16,15 +16,6 @@ struct driver_fill {
 	int err;
 };
 
-static uint32_t driver_text(struct driver_fill *f, const char *s)
-{
-	uint32_t id = nps_strings__addz(f->m->strings, s);
-
-	if (id == NPS_NONE && !f->err)
-		f->err = -ENOMEM;
-	return id;
-}
-
 /* Does the call wait for a CQE? */
 static bool event_is_wait(const struct nps_event *ev)
 {
@@ -45,12 +36,12 @@ static void driver_add_call(struct driver_fill *f, const struct nps_event *ev)
 	f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
-	t->name[row] = driver_text(f, name);
-	t->gtid[row] = (uint64_t)f->proc->pid << 32 | ev->tid;
+	t->name[row] = nps_model__intern(f->m, name, &f->err);
+	t->gtid[row] = nps_proc__gtid(f->proc, ev->tid);
 	t->start[row] = nps_session__real(f->rec, ev->start);
 	t->end[row] = nps_session__real(f->rec, ev->start + ev->dur);
-	t->node[row] = driver_text(f, node);
-	t->part[row] = *part ? driver_text(f, part) : NPS_NONE;
+	t->node[row] = nps_model__intern(f->m, node, &f->err);
+	t->part[row] = *part ? nps_model__intern(f->m, part, &f->err) : NPS_NONE;
 	t->command[row] = d->command;
 	t->device[row] = d->device == NPS_DRIVER_NO_DEVICE ? NPS_NULL : d->device;
 	t->bytes[row] = d->bytes > INT64_MAX || event_is_wait(ev) ? NPS_NULL : (int64_t)d->bytes;
@@ -67,12 +58,12 @@ static void driver_add_copy(struct driver_fill *f, const struct nps_event *ev)
 	f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
-	t->name[row] =
-		driver_text(f, dma->direction ? "PCIe copy from the device" : "PCIe copy to the device");
-	t->gtid[row] = (uint64_t)f->proc->pid << 32 | ev->tid;
+	t->name[row] = nps_model__intern(
+		f->m, dma->direction ? "PCIe copy from the device" : "PCIe copy to the device", &f->err);
+	t->gtid[row] = nps_proc__gtid(f->proc, ev->tid);
 	t->start[row] = nps_session__real(f->rec, ev->start);
 	t->end[row] = nps_session__real(f->rec, ev->start + ev->dur);
-	t->node[row] = driver_text(f, "PCIe");
+	t->node[row] = nps_model__intern(f->m, "PCIe", &f->err);
 	t->part[row] = NPS_NONE;
 	t->device[row] = dma->device < NPS_MAX_DEVICES ? (int64_t)dma->device : NPS_NULL;
 	t->bytes[row] = dma->bytes > INT64_MAX ? NPS_NULL : (int64_t)dma->bytes;
@@ -149,7 +140,7 @@ static void driver_add_task(struct driver_fill *f, const struct nps_event *ev, s
 	t->task[row] = nameless ? NPS_NULL : sent->sqe.task;
 	t->queue[row] = sent->queue;
 	t->type[row] = type;
-	t->gtid[row] = (uint64_t)f->proc->pid << 32 | ev->tid;
+	t->gtid[row] = nps_proc__gtid(f->proc, ev->tid);
 	t->start[row] = nps_session__real(f->rec, ev->start);
 	t->driver_ns[row] = ev->traced == NPS_DRIVER_TRACED ? NPS_NULL : (int64_t)ev->dur;
 	t->submit[row] = task ? nps_session__real(f->rec, task->submit) : 0;

@@ -37,25 +37,6 @@ struct process_fill {
 	int err;
 };
 
-static uint64_t event_real(const struct process_fill *f, uint64_t mono)
-{
-	return nps_session__real(f->rec, mono);
-}
-
-static uint64_t event_gtid(const struct process_fill *f, uint32_t tid)
-{
-	return (uint64_t)f->proc->pid << 32 | tid;
-}
-
-static uint32_t event_text(struct process_fill *f, const char *s)
-{
-	uint32_t id = nps_strings__addz(f->m->strings, s);
-
-	if (id == NPS_NONE)
-		f->err = f->err ? f->err : -ENOMEM;
-	return id;
-}
-
 /* The lane of a collective's task: each stream that a group uses on a device is a plane. */
 static uint32_t plane_of(struct process_fill *f, const struct nps_collective *run,
 			 const struct nps_task *task)
@@ -77,7 +58,7 @@ static void fill_collective_task(struct process_fill *f, const struct nps_task *
 	const struct nps_collective *run = &NPS_AT(&f->proc->comms, struct nps_comm_op, task->comm).run;
 	struct nps_comm_task_row row = nps_comm_task__unknown(f->m, task_row);
 
-	row.type = event_text(f, nps_comm_task_type(task));
+	row.type = nps_model__intern(f->m, nps_comm_task_type(task), &f->err);
 	row.plane = plane_of(f, run, task);
 	row.notify = NPS_NO_NOTIFY;
 	row.op = task->comm;
@@ -114,7 +95,7 @@ static void fill_memcpy(struct process_fill *f, const struct nps_task *task, uin
 
 static uint64_t fill_bound(const struct process_fill *f, uint64_t mono)
 {
-	return mono == UINT64_MAX ? UINT64_MAX : event_real(f, mono);
+	return mono == UINT64_MAX ? UINT64_MAX : nps_session__real(f->rec, mono);
 }
 
 static void bounds(struct process_fill *f, const struct nps_task *task, uint32_t task_row)
@@ -137,7 +118,7 @@ static void fill_block_rows(struct process_fill *f)
 		const struct nps_task_block *block = &NPS_AT(&f->rec->blocks, struct nps_task_block, i);
 
 		if (&f->rec->procs[block->proc] == f->proc)
-			f->err = nps_block__add(f->m, &block->run, event_real(f, 0));
+			f->err = nps_block__add(f->m, &block->run, nps_session__real(f->rec, 0));
 	}
 	if (!f->err)
 		f->err = nps_table__order(&f->m->block.t, NPS_ORDINAL(block, start));
@@ -159,8 +140,8 @@ static const uint32_t *type_texts(struct process_fill *f, const struct nps_task 
 	uint32_t *texts = f->texts[task->core];
 
 	if (texts[0] == NPS_NONE) {
-		texts[0] = event_text(f, nps_task_type(task));
-		texts[1] = event_text(f, nps_task_host_type(task));
+		texts[0] = nps_model__intern(f->m, nps_task_type(task), &f->err);
+		texts[1] = nps_model__intern(f->m, nps_task_host_type(task), &f->err);
 	}
 	return texts;
 }
@@ -190,15 +171,15 @@ static void one_task(struct process_fill *f, const struct nps_task *task)
 	uint8_t class = fill_class(task);
 
 	if (task->kind == NPS_TASK_MEMCPY) { /* a copy engine is named by what it does */
-		hw = event_text(f, nps_task_type(task));
-		host = event_text(f, "MEMCPY_ASYNC");
+		hw = nps_model__intern(f->m, nps_task_type(task), &f->err);
+		host = nps_model__intern(f->m, "MEMCPY_ASYNC", &f->err);
 	}
 	if (f->err)
 		return;
 	f->err = nps_task_table__add(
 		&f->m->task,
-		&(struct nps_task_row){ .start = event_real(f, task->start),
-					.end = event_real(f, task->end),
+		&(struct nps_task_row){ .start = nps_session__real(f->rec, task->start),
+					.end = nps_session__real(f->rec, task->end),
 					.device = task->device,
 					.connection = task->conn,
 					.id = row,
@@ -212,7 +193,7 @@ static void one_task(struct process_fill *f, const struct nps_task *task)
 					.name = task->name,
 					.kernel = task->function,
 					.hw_type = hw,
-					.submit = task->submit ? event_real(f, task->submit) : 0,
+					.submit = task->submit ? nps_session__real(f->rec, task->submit) : 0,
 					.step = task->step,
 					.class = class,
 					.source = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG
@@ -287,16 +268,16 @@ static void fill_calls(struct process_fill *f)
 		const struct nps_cann *call =
 			&NPS_AT(&f->proc->cann, struct nps_cann, NPS_AT(&f->proc->cann_order, uint32_t, i));
 
-		f->err = nps_api_table__add(&f->m->api,
-					    &(struct nps_api_row){ .start = event_real(f, call->start),
-								   .end = event_real(f, call->end),
-								   .type = types[call->level],
-								   .gtid = event_gtid(f, call->tid),
-								   .connection = call->conn,
-								   .name = call->name,
-								   .item = call->item,
-								   .mode = NPS_NONE,
-								   .ending = call->ending });
+		f->err = nps_api_table__add(
+			&f->m->api, &(struct nps_api_row){ .start = nps_session__real(f->rec, call->start),
+							   .end = nps_session__real(f->rec, call->end),
+							   .type = types[call->level],
+							   .gtid = nps_proc__gtid(f->proc, call->tid),
+							   .connection = call->conn,
+							   .name = call->name,
+							   .item = call->item,
+							   .mode = NPS_NONE,
+							   .ending = call->ending });
 	}
 }
 
@@ -313,10 +294,10 @@ static void runs(struct process_fill *f)
 		f->err = nps_run_table__add(
 			&f->m->run,
 			&(struct nps_run_row){
-				.start = event_real(f, ev->start),
-				.end = event_real(f, end),
-				.left = run->off ? event_real(f, run->off) : 0,
-				.woken = run->runnable ? event_real(f, run->runnable) : 0,
+				.start = nps_session__real(f->rec, ev->start),
+				.end = nps_session__real(f->rec, end),
+				.left = run->off ? nps_session__real(f->rec, run->off) : 0,
+				.woken = run->runnable ? nps_session__real(f->rec, run->runnable) : 0,
 				.pid = f->proc->pid,
 				.tid = ev->tid,
 				.cpu = run->cpu,
@@ -352,8 +333,8 @@ static void fill_interrupts(struct process_fill *f)
 	for (size_t i = 0; !f->err && i < f->proc->irqs.len; i++) {
 		const struct nps_event *ev = &NPS_AT(&f->proc->irqs, struct nps_event, i);
 		uint32_t comm = nps_session__comm_at(f->rec, ev->tid, ev->start);
-		struct nps_irq_row row = { .start = event_real(f, ev->start),
-					   .end = event_real(f, ev->start + ev->dur),
+		struct nps_irq_row row = { .start = nps_session__real(f->rec, ev->start),
+					   .end = nps_session__real(f->rec, ev->start + ev->dur),
 					   .tid = ev->tid,
 					   .cpu = ev->irq.cpu,
 					   .number = ev->number,
@@ -371,10 +352,10 @@ static void fill_steps(struct process_fill *f)
 	for (size_t i = 0; !f->err && i < f->proc->steps.len; i++) {
 		const struct nps_step *step = &NPS_AT(&f->proc->steps, struct nps_step, i);
 
-		f->err = nps_step_table__add(&f->m->step,
-					     &(struct nps_step_row){ .id = (int64_t)step->number,
-								     .start = event_real(f, step->start),
-								     .end = event_real(f, step->end) });
+		f->err = nps_step_table__add(
+			&f->m->step, &(struct nps_step_row){ .id = (int64_t)step->number,
+							     .start = nps_session__real(f->rec, step->start),
+							     .end = nps_session__real(f->rec, step->end) });
 	}
 }
 
@@ -385,29 +366,31 @@ static void marks(struct process_fill *f)
 
 		if (!mark->end)
 			continue; /* it outlives the capture, as calls can */
-		f->err = nps_mstx_table__add(&f->m->mstx,
-					     &(struct nps_mstx_row){ .start = event_real(f, mark->start),
-								     .end = event_real(f, mark->end),
-								     .type = mark->type,
-								     .range = nps_to_u32(mark->range),
-								     .message = mark->message,
-								     .gtid = event_gtid(f, mark->tid),
-								     .end_gtid = event_gtid(f, mark->end_tid),
-								     .domain = mark->domain_name,
-								     .connection = NPS_NO_ID });
+		f->err = nps_mstx_table__add(
+			&f->m->mstx,
+			&(struct nps_mstx_row){ .start = nps_session__real(f->rec, mark->start),
+						.end = nps_session__real(f->rec, mark->end),
+						.type = mark->type,
+						.range = nps_to_u32(mark->range),
+						.message = mark->message,
+						.gtid = nps_proc__gtid(f->proc, mark->tid),
+						.end_gtid = nps_proc__gtid(f->proc, mark->end_tid),
+						.domain = mark->domain_name,
+						.connection = NPS_NO_ID });
 	}
 }
 
 static void fill_memory(struct process_fill *f)
 {
-	uint32_t kinds[] = { event_text(f, "device"), event_text(f, "host") };
+	uint32_t kinds[] = { nps_model__intern(f->m, "device", &f->err),
+			     nps_model__intern(f->m, "host", &f->err) };
 
 	for (size_t i = 0; !f->err && i < f->proc->memory.len; i++) {
 		const struct nps_memory_total *total = &NPS_AT(&f->proc->memory, struct nps_memory_total, i);
 
 		f->err = nps_job_memory_table__add(
 			&f->m->job_memory,
-			&(struct nps_job_memory_row){ .timestamp = event_real(f, total->time),
+			&(struct nps_job_memory_row){ .timestamp = nps_session__real(f->rec, total->time),
 						      .device = total->device == UINT16_MAX ? NPS_NO_ID
 											    : total->device,
 						      .kind = kinds[total->kind],
@@ -441,7 +424,7 @@ static void fill_devices(struct process_fill *f)
 
 		if (!used && (d || f->proc->devices))
 			continue;
-		row.chip = event_text(f, chip);
+		row.chip = nps_model__intern(f->m, chip, &f->err);
 		if (!f->err)
 			f->err = nps_device_table__add(&f->m->device, &row);
 	}
@@ -456,8 +439,9 @@ static void fill_host(struct process_fill *f)
 	char number[32];
 
 	snprintf(number, sizeof(number), "%" PRIu64, nps_hash_bytes(uid, strlen(uid)));
-	f->m->host_uid = event_text(f, digits && !uid[digits] && digits < 20 ? uid : number);
-	f->m->host_name = event_text(f, nps_proc__host_name(f->rec, f->proc));
+	f->m->host_uid =
+		nps_model__intern(f->m, digits && !uid[digits] && digits < 20 ? uid : number, &f->err);
+	f->m->host_name = nps_model__intern(f->m, nps_proc__host_name(f->rec, f->proc), &f->err);
 }
 
 /* What the capture was requested to record besides what it always records. */
@@ -483,7 +467,8 @@ static void window(struct process_fill *f)
 {
 	const struct nps_model *m = f->m;
 
-	nps_model__cover(f->m, event_real(f, f->rec->begin), event_real(f, f->rec->end));
+	nps_model__cover(f->m, nps_session__real(f->rec, f->rec->begin),
+			 nps_session__real(f->rec, f->rec->end));
 	for (size_t i = 0; i < m->task.t.len; i++)
 		nps_model__cover(f->m, m->task.start[i], m->task.end[i]);
 	for (size_t i = 0; i < m->api.t.len; i++)
@@ -594,7 +579,7 @@ int nps_import__whole_host(struct nps_model *model, struct nps_session *rec)
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_MSPROF;
 	model->level = NPS_MAX(nps_session__level(rec), 0);
-	model->process = event_text(&f, "host");
+	model->process = nps_model__intern(f.m, "host", &f.err);
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	for (uint32_t p = 0; p < rec->nprocs && !f.err; p++) {
 		f.proc = &rec->procs[p];

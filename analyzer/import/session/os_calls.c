@@ -186,25 +186,6 @@ struct os_fill {
 	int err;
 };
 
-static uint64_t os_real(const struct os_fill *f, uint64_t mono)
-{
-	return nps_session__real(f->rec, mono);
-}
-
-static uint64_t os_gtid(const struct os_fill *f, uint32_t tid)
-{
-	return (uint64_t)f->proc->pid << 32 | tid;
-}
-
-static uint32_t os_text(struct os_fill *f, const char *s)
-{
-	uint32_t id = nps_strings__addz(f->m->strings, s);
-
-	if (id == NPS_NONE)
-		f->err = f->err ? f->err : -ENOMEM;
-	return id;
-}
-
 static const struct number *os_number(struct os_fill *f, uint16_t nr)
 {
 	struct number *n = &f->numbers[nr];
@@ -217,7 +198,7 @@ static const struct number *os_number(struct os_fill *f, uint16_t nr)
 	host = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
 	name = nr == FAULT_NR ? FAULT_NAME : nps_syscall_name(nps_json_str(host, "arch", ""), nr);
 	snprintf(unknown, sizeof(unknown), "syscall_%u", nr);
-	n->name = os_text(f, name ? name : unknown);
+	n->name = nps_model__intern(f->m, name ? name : unknown, &f->err);
 	n->shape = nr == FAULT_NR ? NPS_OS_FAULT : name ? nps_os_shape_of(name) : NPS_OS_PLAIN;
 	n->in = name && comes_in(name);
 	n->known = true;
@@ -232,7 +213,8 @@ static size_t thread_row(struct os_fill *f, uint32_t tid, uint64_t when)
 	if (known != NPS_NONE)
 		return known;
 	comm = nps_session__comm_at(f->rec, tid, when);
-	f->err = nps_os_thread__add(f->m, os_gtid(f, tid), comm == NPS_NONE ? f->proc->comm : comm, &row);
+	f->err = nps_os_thread__add(f->m, nps_proc__gtid(f->proc, tid),
+				    comm == NPS_NONE ? f->proc->comm : comm, &row);
 	if (!f->err)
 		f->err = nps_map__put(&f->thread_of, tid, row);
 	return f->err ? 0 : row;
@@ -262,7 +244,7 @@ static void os_add_wait(struct os_fill *f, const struct nps_event *w, enum nps_o
 	static const char *const names[] = NPS_LOCK_NAMES;
 	struct nps_os_lock_table *t = &f->m->os_lock;
 	uint64_t key = nps_hash2(nps_hash2(w->lock.address, w->tid), (uint64_t)kind << 32 | holder);
-	uint32_t known = nps_map__get(&f->lock_of, key), name = os_text(f, names[kind]);
+	uint32_t known = nps_map__get(&f->lock_of, key), name = nps_model__intern(f->m, names[kind], &f->err);
 	size_t row = known;
 
 	if (known == NPS_NONE && !f->err)
@@ -271,7 +253,7 @@ static void os_add_wait(struct os_fill *f, const struct nps_event *w, enum nps_o
 		f->err = nps_map__put(&f->lock_of, key, row);
 	if (f->err)
 		return;
-	t->gtid[row] = os_gtid(f, w->tid);
+	t->gtid[row] = nps_proc__gtid(f->proc, w->tid);
 	t->kind[row] = name;
 	t->address[row] = w->lock.address;
 	t->holder[row] = holder;
@@ -279,7 +261,7 @@ static void os_add_wait(struct os_fill *f, const struct nps_event *w, enum nps_o
 	t->total[row] = nps_add_sat(t->total[row], w->dur);
 	if (w->dur >= t->longest[row]) {
 		t->longest[row] = w->dur;
-		t->longest_start[row] = os_real(f, w->start);
+		t->longest_start[row] = nps_session__real(f->rec, w->start);
 		t->waker[row] = w->lock.waker;
 	}
 }
@@ -310,9 +292,9 @@ static void os_add_call(struct os_fill *f, const struct nps_event *ev)
 {
 	const struct number *n = os_number(f, ev->kind == NPS_EV_FAULT ? FAULT_NR : ev->nr);
 	struct nps_osrt_row row = { .name = n->name,
-				    .gtid = os_gtid(f, ev->tid),
-				    .start = os_real(f, ev->start),
-				    .end = os_real(f, ev->start + ev->dur),
+				    .gtid = nps_proc__gtid(f->proc, ev->tid),
+				    .start = nps_session__real(f->rec, ev->start),
+				    .end = nps_session__real(f->rec, ev->start + ev->dur),
 				    .shape = n->shape,
 				    .fd_kind = ev->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE),
 				    .path = NPS_NONE,
@@ -346,9 +328,9 @@ static void os_add_sum(struct os_fill *f, const struct nps_os_sum *sum)
 {
 	const struct number *n = os_number(f, sum->nr);
 	struct nps_osrt_sum_row row = { .name = n->name,
-					.gtid = os_gtid(f, sum->tid),
-					.start = os_real(f, sum->first),
-					.end = os_real(f, sum->last),
+					.gtid = nps_proc__gtid(f->proc, sum->tid),
+					.start = nps_session__real(f->rec, sum->first),
+					.end = nps_session__real(f->rec, sum->last),
 					.count = sum->count,
 					.errors = sum->errors,
 					.total = sum->total,
@@ -368,9 +350,9 @@ static void os_add_sum(struct os_fill *f, const struct nps_os_sum *sum)
 static void os_add_span(struct os_fill *f, const struct nps_event *ev)
 {
 	struct nps_osrt_span_row row = { .name = os_number(f, ev->nr)->name,
-					 .gtid = os_gtid(f, ev->tid),
-					 .start = os_real(f, ev->start),
-					 .end = os_real(f, ev->start + ev->dur),
+					 .gtid = nps_proc__gtid(f->proc, ev->tid),
+					 .start = nps_session__real(f->rec, ev->start),
+					 .end = nps_session__real(f->rec, ev->start + ev->dur),
 					 .total = ev->syscall_sum.total,
 					 .longest = ev->syscall_sum.longest };
 

@@ -362,6 +362,12 @@ static inline uint64_t nps_session__real(const struct nps_session *model, uint64
 /* Appends EVENT to EVENTS. 0 or negative errno. */
 int nps_event__keep(struct nps_vec *events, const struct nps_event *event);
 
+/* pid << 32 | tid, as tables of the model have it. */
+static inline uint64_t nps_proc__gtid(const struct nps_proc *proc, uint32_t tid)
+{
+	return (uint64_t)proc->pid << 32 | tid;
+}
+
 /* Name of thread TID at TIME, NPS_NONE if unknown. */
 uint32_t nps_session__comm_at(const struct nps_session *model, uint32_t tid, uint64_t time);
 

@@ -326,31 +326,17 @@ static int slice_add_collective(struct trace_import *in, const struct nps_trace_
 
 static int add_os_call(struct trace_import *in, const struct nps_trace_row *row)
 {
-	struct nps_osrt_table *t = &in->m->osrt;
-	size_t i;
-	int err = nps_table__add(&t->t, &i);
-
-	if (err)
-		return err;
-	t->name[i] = row->name;
-	t->gtid[i] = gtid_of(in, row, true);
-	t->start[i] = row->order.high;
-	t->end[i] = ~row->order.low;
-	return 0;
+	return nps_osrt_table__add(&in->m->osrt, &(struct nps_osrt_row){ .name = row->name,
+									 .gtid = gtid_of(in, row, true),
+									 .start = row->order.high,
+									 .end = ~row->order.low });
 }
 
 static int add_gc(struct trace_import *in, const struct nps_trace_row *row)
 {
-	struct nps_gc_table *t = &in->m->gc;
-	size_t i;
-	int err = nps_table__add(&t->t, &i);
-
-	if (err)
-		return err;
-	t->start[i] = row->order.high;
-	t->end[i] = ~row->order.low;
-	t->gtid[i] = gtid_of(in, row, true);
-	return 0;
+	return nps_gc_table__add(&in->m->gc, &(struct nps_gc_row){ .start = row->order.high,
+								   .end = ~row->order.low,
+								   .gtid = gtid_of(in, row, true) });
 }
 
 /*
