@@ -23,13 +23,40 @@ struct worker_error {
 int worker_fail(struct worker_error *e, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* --- launch.c: as root -------------------------------------------------------------------------------- */
+/* --- launcher.c: as root ------------------------------------------------------------------------------ */
 
 /*
  * Starts workers requested on NPS_WORKER_FD until it is closed; then all
  * have ended. ARGV: ours. Returns the exit status.
  */
 int worker_launch(char **argv);
+
+/* --- become_worker.c: a child of the launcher, until it executes a worker ------------------------------ */
+
+#define WORKER_MOST_LIBRARIES 128 /* paths of each of the driver's libraries in a request */
+
+/* What a starting worker writes to the launcher's pipe. The pipe is closed when it executes its program. */
+struct worker_progress {
+	enum {
+		WORKER_CONFINED =
+			1, /* has no capability left, and waits to be moved to the job's control groups */
+		WORKER_FORKED, /* `pid` replaces it, and is the launcher's child */
+		WORKER_FAILED
+	} what;
+	pid_t pid;
+	struct worker_error e;
+};
+
+/*
+ * Gives up all rights and executes the worker that R requests; does not return. FDS: its connection, and
+ * the job's /proc/PID. SEALED: the program runs from memory. It reports to the pipe REPORT, and reads from GO
+ * before it enters the job's pid namespace.
+ */
+void worker_become(const struct nps_launch_request *r, const int fds[2], bool sealed, int go, int report)
+	__attribute__((noreturn));
+
+/* A sealed copy of this program in memory, to execute; -1 with errno. */
+int worker_copy_program(mode_t mode);
 
 /* --- serve.c: as nobody, or as the job ---------------------------------------------------------------- */
 
@@ -99,7 +126,7 @@ int worker_drop_privileges(const struct worker_ids *ids, struct worker_error *e)
 /* filter.c: installs the system call filter, which allows what the driver's libraries need. */
 int worker_filter_calls(void);
 
-/* --- paths.c ------------------------------------------------------------------------------------------ */
+/* --- trusted_path.c ----------------------------------------------------------------------------------- */
 
 /* Whose files are trusted: root's, and for the job's own those of its user. */
 struct worker_trust {
