@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aic_metric_rows.h"
 #include "cli/cmd.h"
 #include "core/log.h"
 #include "export/formats.h"
@@ -140,16 +141,10 @@ static const struct nps_option_word cache_words[] = {
 
 /* As in nps_aic_metrics__parse(), which also accepts the names of the profiler's enumeration. */
 static const struct nps_option_word metric_words[] = {
-	{ "None", NPS_AIC_NONE, .help = NULL },
-	{ "PipeUtilization", NPS_AIC_PIPE, .help = NULL },
-	{ "ArithmeticUtilization", NPS_AIC_ARITHMETIC, .help = NULL },
-	{ "Memory", NPS_AIC_MEMORY, .help = NULL },
-	{ "MemoryL0", NPS_AIC_MEMORY_L0, .help = NULL },
-	{ "MemoryUB", NPS_AIC_MEMORY_UB, .help = NULL },
-	{ "ResourceConflictRatio", NPS_AIC_CONFLICT, .help = NULL },
-	{ "L2Cache", NPS_AIC_L2_CACHE, .help = NULL },
-	{ "MemoryAccess", NPS_AIC_MEMORY_ACCESS, .help = NULL },
-	{ NULL },
+#define X(id, name, number) { name, id, .help = NULL },
+	NPS_AIC_METRIC_ROWS(X)
+#undef X
+		{ NULL },
 };
 
 static const struct nps_option_word device_words[] = {

@@ -13,15 +13,9 @@ struct metric_names {
 };
 
 static const struct metric_names metric_names[NPS_AIC_METRICS] = {
-	[NPS_AIC_NONE] = { "None", "AiCoreNone" },
-	[NPS_AIC_PIPE] = { "PipeUtilization", "ACL_AICORE_PIPE_UTILIZATION" },
-	[NPS_AIC_ARITHMETIC] = { "ArithmeticUtilization", "ACL_AICORE_ARITHMETIC_UTILIZATION" },
-	[NPS_AIC_MEMORY] = { "Memory", "ACL_AICORE_MEMORY_BANDWIDTH" },
-	[NPS_AIC_MEMORY_L0] = { "MemoryL0", "ACL_AICORE_L0B_AND_WIDTH" },
-	[NPS_AIC_MEMORY_UB] = { "MemoryUB", "ACL_AICORE_MEMORY_UB" },
-	[NPS_AIC_CONFLICT] = { "ResourceConflictRatio", "ACL_AICORE_RESOURCE_CONFLICT_RATIO" },
-	[NPS_AIC_L2_CACHE] = { "L2Cache", "ACL_AICORE_L2_CACHE" },
-	[NPS_AIC_MEMORY_ACCESS] = { "MemoryAccess", "ACL_AICORE_MEMORY_ACCESS" },
+#define X(id, name, number) { name, number },
+	NPS_AIC_METRIC_ROWS(X)
+#undef X
 };
 
 /* Chips with the same events: 910B has split cores, 950 has numbers of its own, the others are alike. */

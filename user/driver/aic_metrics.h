@@ -7,19 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aic_metric_rows.h"
+
 #define NPS_AIC_EVENTS 10 /* counters of a core: 8, on the newest generation 10 */
 
 enum nps_aic_metric {
-	NPS_AIC_NONE,
-	NPS_AIC_PIPE,
-	NPS_AIC_ARITHMETIC,
-	NPS_AIC_MEMORY,
-	NPS_AIC_MEMORY_L0,
-	NPS_AIC_MEMORY_UB,
-	NPS_AIC_CONFLICT,
-	NPS_AIC_L2_CACHE,
-	NPS_AIC_MEMORY_ACCESS,
-	NPS_AIC_METRICS
+#define X(id, name, number) id,
+	NPS_AIC_METRIC_ROWS(X)
+#undef X
+		NPS_AIC_METRICS
 };
 
 /* The metric of that name, as the vendor's options and enumerations spell it; -EINVAL. */

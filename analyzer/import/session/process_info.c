@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aic_metric_rows.h"
+
 struct loss_view {
 	const struct nps_model *model;
 	const struct nps_session *rec;
@@ -156,14 +158,9 @@ static cJSON *metadata(const struct loss_view *r)
 static const char *aic_metrics(const struct loss_view *r)
 {
 	static const char *const names[][2] = {
-		{ "PipeUtilization", "ACL_AICORE_PIPE_UTILIZATION" },
-		{ "ArithmeticUtilization", "ACL_AICORE_ARITHMETIC_UTILIZATION" },
-		{ "Memory", "ACL_AICORE_MEMORY_BANDWIDTH" },
-		{ "MemoryL0", "ACL_AICORE_L0B_AND_WIDTH" },
-		{ "MemoryUB", "ACL_AICORE_MEMORY_UB" },
-		{ "ResourceConflictRatio", "ACL_AICORE_RESOURCE_CONFLICT_RATIO" },
-		{ "L2Cache", "ACL_AICORE_L2_CACHE" },
-		{ "MemoryAccess", "ACL_AICORE_MEMORY_ACCESS" }
+#define X(id, name, number) { name, number },
+		NPS_AIC_METRIC_ROWS(X)
+#undef X
 	};
 	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(r->rec->json, "device_sampler"), *device;
 	const char *used = nps_json_str(sampler, "aic_metrics", "");
@@ -175,7 +172,7 @@ static const char *aic_metrics(const struct loss_view *r)
 		if (id < NPS_MAX_DEVICES && r->proc->devices >> id & 1)
 			used = nps_json_str(device, "aic_metrics", used);
 	}
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++)
+	for (size_t i = 1; i < NPS_ARRAY_SIZE(names); i++)
 		if (!strcmp(used, names[i][0]))
 			return names[i][1];
 	return "ACL_AICORE_NONE";
