@@ -50,7 +50,7 @@ int nps_csv__close(struct nps_csv *csv);
 void nps_csv__begin(struct nps_csv *csv); /* the file, before a row */
 void nps_csv__flush(struct nps_csv *csv);
 
-/* The file of a table without rows, if what it holds was requested of the capture (NPS_ASKED_*). */
+/* The file of a table without rows, if what it holds was requested of the capture (NPS_REQUESTED_*). */
 static inline void nps_csv__without_rows(struct nps_csv *csv, unsigned int requested)
 {
 	if (csv->model->requested & requested)

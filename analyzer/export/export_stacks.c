@@ -11,7 +11,7 @@
 
 struct stack_view {
 	uint8_t kind;
-	unsigned int requested; /* NPS_ASKED_* */
+	unsigned int requested; /* NPS_REQUESTED_* */
 	const char *folded, *svg, *title;
 	struct nps_flame_labels labels;
 	uint64_t unit; /* of the lines */

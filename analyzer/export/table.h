@@ -108,7 +108,7 @@ struct nps_csv_table {
 	const char *msprof; /* the same in msprof's layout; NULL: stem */
 	bool unstamped; /* without the stamp and the slices of msprof's layout there, too */
 	bool crlf; /* the torch profiler's rows end so in generation A */
-	uint8_t requested; /* NPS_ASKED_*: then there is a file even without rows */
+	uint8_t requested; /* NPS_REQUESTED_*: then there is a file even without rows */
 	struct nps_csv_columns {
 		const struct nps_csv_column *at;
 		size_t len;

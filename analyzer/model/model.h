@@ -77,7 +77,7 @@ struct nps_model {
 	uint64_t unnamed_kernels, shapeless_kernels; /* of which the capture has less than of others */
 	char why_unnamed[160], why_shapeless[320]; /* the causes, if there are any such kernels */
 	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
-	unsigned int requested; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
+	unsigned int requested; /* NPS_REQUESTED_*: also if there was none, then the file has no rows */
 	struct nps_vec losses; /* struct nps_lost */
 	uint64_t stacks; /* with a part in user space; whole_stacks of them lead to where the thread began */
 	uint64_t whole_stacks;

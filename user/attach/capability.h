@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this kernel and this process can do, found out once by trying. Everything that differs between
- * kernels is decided here; no other file checks again.
+ * What this kernel and this process can do, found out once by trying; no other file tries again. The BPF
+ * loader only lowers what is here: where a kernel refuses a program after all, and for legacy programs.
  */
 #ifndef NPS_CAPABILITY_H
 #define NPS_CAPABILITY_H
