@@ -139,6 +139,17 @@ static void record_decode(struct log_reading *r, const struct nps_log_format *fo
 	}
 }
 
+static int log_file_open(struct log_reading *r, const struct nps_log_format *format, const char *base,
+			 struct nps_slice_reader *reader, struct nps_breaks *breaks)
+{
+	int err = nps_slice_reader__open(reader, r->capture->model, &r->dir->files, base,
+					 r->capture->v6 ? format->bytes_v6 : format->bytes, format->magic);
+
+	if (err)
+		return err;
+	return nps_breaks__read(breaks, r->dir->datafd, base);
+}
+
 static void log_file_read(struct log_reading *r, const struct nps_log_format *format)
 {
 	struct nps_model *m = r->capture->model;
@@ -149,10 +160,7 @@ static void log_file_read(struct log_reading *r, const struct nps_log_format *fo
 	int err;
 
 	snprintf(base, sizeof(base), "%s.%u", format->file, r->dir->device);
-	err = nps_slice_reader__open(&reader, m, &r->dir->files, base,
-				     r->capture->v6 ? format->bytes_v6 : format->bytes, format->magic);
-	if (!err)
-		err = nps_breaks__read(&breaks, r->dir->datafd, base);
+	err = log_file_open(r, format, base, &reader, &breaks);
 	r->capture->err = r->capture->err ? r->capture->err : err;
 	r->untimed = r->unknown = 0;
 	r->interrupted = false;

@@ -317,16 +317,18 @@ int nps_import__cann(struct nps_model *model, const char *path)
 	nps_cann_capture__init(capture, model);
 	err = open_dirs(capture, fd);
 	close(fd);
-	if (err)
+	if (err) {
 		nps_msg_failure(
 			"cannot analyse %s: neither a host nor a device_N directory of CANN's profiler",
 			path);
-	if (!err) {
-		capture_set_clocks(capture);
-		err = device_describe(capture, path);
+		goto out;
 	}
-	if (!err)
-		err = capture_import(capture);
+	capture_set_clocks(capture);
+	err = device_describe(capture, path);
+	if (err)
+		goto out;
+	err = capture_import(capture);
+out:
 	if (err && err != -ENOENT)
 		nps_msg_cannot(path, err);
 	nps_cann_capture__free(capture);

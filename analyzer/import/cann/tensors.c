@@ -236,12 +236,13 @@ static int write_texts(struct nps_tensors *tensors, const struct tensor_list *li
 	size_t room = (size_t)list->n * TENSOR_TEXT + 1;
 	char *all = malloc(3 * room);
 	struct tensor_text texts[3] = { 0 };
-	int err = all ? 0 : -ENOMEM;
+	int err = 0;
 
-	for (int t = 0; all && t < 3; t++)
+	if (!all)
+		return -ENOMEM;
+	for (int t = 0; t < 3; t++)
 		texts[t].text = all + t * room;
-	if (!err)
-		append_all(tensors, list, kind, texts);
+	append_all(tensors, list, kind, texts);
 	for (int t = 0; t < 3 && !err; t++) {
 		ids[t] = texts[t].any ? nps_fw_intern(tensors->strings, texts[t].text, texts[t].len)
 				      : NPS_NONE;
@@ -260,8 +261,9 @@ int nps_tensors__texts(struct nps_tensors *tensors, uint32_t i, struct nps_tenso
 
 	if (!list->named) {
 		err = write_texts(tensors, list, 0, in);
-		if (!err)
-			err = write_texts(tensors, list, 1, out);
+		if (err)
+			return err;
+		err = write_texts(tensors, list, 1, out);
 		if (err)
 			return err;
 		list->texts = (struct nps_tensor_texts){ in[0], in[1], in[2], out[0], out[1], out[2] };

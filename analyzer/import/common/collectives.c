@@ -175,16 +175,19 @@ int nps_collectives__fill(struct nps_model *model, struct nps_vec *runs, uint64_
 	nps_ext_sort__init(&order, model->tmpfd, sizeof(*next));
 	nps_vec__init(&ids, model->tmpfd, sizeof(uint32_t));
 	err = nps_vec__resize(&ids, runs->len);
-	if (!err)
-		err = sort_runs(runs, &order, unseen);
+	if (err)
+		goto out;
+	err = sort_runs(runs, &order, unseen);
 	while (!err && (next = nps_ext_sort__next(&order))) {
 		err = add_run(model, collective_at(runs, next->key.low), shift);
 		NPS_AT(&ids, uint32_t, next->key.low) = model->comm_op.t.len;
 		collective_read(runs, &steps);
 	}
 	err = err ? err : order.err;
-	if (!err)
-		name_tasks(model, runs, ids.data);
+	if (err)
+		goto out;
+	name_tasks(model, runs, ids.data);
+out:
 	nps_ext_sort__free(&order);
 	nps_vec__free(&ids);
 	return err;

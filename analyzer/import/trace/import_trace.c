@@ -93,8 +93,9 @@ static int slice_add_torch(struct trace_import *in, const struct nps_trace_row *
 	int err = row->stack == NPS_NONE ? 0 : add_chain(in, row->stack, &chain);
 	size_t i;
 
-	if (!err)
-		err = nps_table__add(&t->t, &i);
+	if (err)
+		return err;
+	err = nps_table__add(&t->t, &i);
 	if (err)
 		return err;
 	t->start[i] = row->order.high;
@@ -410,11 +411,13 @@ static int fill_queue(struct trace_import *in)
 		err = dequeues.err;
 	}
 	err = err ? err : from->err;
-	if (!err)
-		err = nps_ext_sort__finish(&dequeues);
+	if (err)
+		goto out;
+	err = nps_ext_sort__finish(&dequeues);
 	while (!err && (row = nps_ext_sort__next(&dequeues)))
 		err = slice_add_torch(in, row, NPS_API_TORCH_QUEUE);
 	err = err ? err : dequeues.err;
+out:
 	nps_ext_sort__free(&dequeues);
 	nps_ext_sort__free(from);
 	return err;
@@ -438,19 +441,30 @@ static int fill_section(struct trace_import *in, enum nps_trace_section section)
 	return err;
 }
 
+/* Reads the events of PATH, then fills the model's tables from them and from the files beside it. */
+static int trace_fill(struct trace_import *in, const char *path)
+{
+	int err = nps_trace_events__read(&in->events, in->m, path);
+
+	if (err)
+		return err;
+	err = fill_queue(in);
+	if (err)
+		return err;
+	err = fill_section(in, NPS_TRACE_FRAMES);
+	if (err)
+		return err;
+	err = fill_section(in, NPS_TRACE_REST);
+	if (err)
+		return err;
+	return nps_trace__import_tables(in->m, path);
+}
+
 int nps_import__trace(struct nps_model *model, const char *path)
 {
 	struct trace_import in = { .m = model };
-	int err = nps_trace_events__read(&in.events, model, path);
+	int err = trace_fill(&in, path);
 
-	if (!err)
-		err = fill_queue(&in);
-	if (!err)
-		err = fill_section(&in, NPS_TRACE_FRAMES);
-	if (!err)
-		err = fill_section(&in, NPS_TRACE_REST);
-	if (!err)
-		err = nps_trace__import_tables(model, path);
 	nps_model__lost(model, in.timeless, "events whose start is 0, which is no time");
 	nps_model__lost(model, in.foreign, "events of processes that no table shows");
 	model->pid = in.events.app;

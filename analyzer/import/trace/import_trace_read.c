@@ -651,11 +651,12 @@ int nps_trace__open(struct nps_trace_reader *r, const char *path)
 	}
 	gzbuffer(r->file, 256 << 10);
 	r->buf = malloc(WINDOW + 1);
-	err = r->buf ? 0 : -ENOMEM;
-	if (!err) {
-		reader_fill_window(r);
-		err = r->err ? r->err : find_list(r) > 0 ? 0 : -EILSEQ;
+	if (!r->buf) {
+		nps_trace__close(r);
+		return -ENOMEM;
 	}
+	reader_fill_window(r);
+	err = r->err ? r->err : find_list(r) > 0 ? 0 : -EILSEQ;
 	if (err)
 		nps_trace__close(r);
 	return err;

@@ -103,12 +103,39 @@ static int cell_text(struct nps_model *m, struct nps_csv_reader *r, int column, 
 	return *text == NPS_NONE ? -ENOMEM : 0;
 }
 
+/* Texts of the kernel of row I. */
+static int kernel_texts(struct nps_model *m, struct nps_csv_reader *r, const struct kernel_columns *c,
+			uint32_t i)
+{
+	struct nps_compute_table *t = &m->compute;
+	const struct {
+		int column;
+		uint32_t *text;
+	} cells[] = {
+		{ c->type, &t->type[i] },
+		{ c->core, &t->core[i] },
+		{ c->shapes[0], &t->input_shapes[i] },
+		{ c->shapes[1], &t->output_shapes[i] },
+		{ c->types[0], &t->input_types[i] },
+		{ c->types[1], &t->output_types[i] },
+		{ c->formats[0], &t->input_formats[i] },
+		{ c->formats[1], &t->output_formats[i] },
+	};
+
+	for (size_t k = 0; k < NPS_ARRAY_SIZE(cells); k++) {
+		int err = cell_text(m, r, cells[k].column, cells[k].text);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int kernel_read_row(struct nps_model *m, struct nps_csv_reader *r, const struct kernel_columns *c)
 {
 	struct nps_compute_table *t = &m->compute;
 	uint64_t ns;
 	uint32_t i;
-	int err;
 
 	if (!time_of(nps_csv_reader__cell(r, c->start), &ns)) {
 		r->damaged++;
@@ -118,20 +145,7 @@ static int kernel_read_row(struct nps_model *m, struct nps_csv_reader *r, const 
 	if (i == NPS_NONE)
 		return 0; /* a collective, or not in this trace */
 	t->blocks[i] = (uint32_t)strtoul(nps_csv_reader__cell(r, c->blocks), NULL, 10);
-	err = cell_text(m, r, c->type, &t->type[i]);
-	if (!err)
-		err = cell_text(m, r, c->core, &t->core[i]);
-	if (!err)
-		err = cell_text(m, r, c->shapes[0], &t->input_shapes[i]);
-	if (!err)
-		err = cell_text(m, r, c->shapes[1], &t->output_shapes[i]);
-	if (!err)
-		err = cell_text(m, r, c->types[0], &t->input_types[i]);
-	if (!err)
-		err = cell_text(m, r, c->types[1], &t->output_types[i]);
-	if (!err)
-		err = cell_text(m, r, c->formats[0], &t->input_formats[i]);
-	return err ? err : cell_text(m, r, c->formats[1], &t->output_formats[i]);
+	return kernel_texts(m, r, c, i);
 }
 
 static int kernels_read(struct nps_model *m, struct nps_csv_reader *r)
@@ -196,8 +210,9 @@ static int memory_read(struct nps_model *m, struct nps_csv_reader *r)
 			continue;
 		}
 		err = cell_text(m, r, component, &text);
-		if (!err)
-			err = nps_table__add(&t->t, &row);
+		if (err)
+			return err;
+		err = nps_table__add(&t->t, &row);
 		if (err)
 			return err;
 		t->component[row] = text;
@@ -317,7 +332,6 @@ static int each_collective(struct nps_model *m, const cJSON *json, collective_fn
 {
 	const cJSON *step, *type, *op;
 	struct comm_texts texts;
-	int err = 0;
 
 	cJSON_ArrayForEach(step, json)
 	{
@@ -325,15 +339,20 @@ static int each_collective(struct nps_model *m, const cJSON *json, collective_fn
 		{
 			cJSON_ArrayForEach(op, type)
 			{
-				if (err || !step->string || !type->string || !op->string)
+				int err;
+
+				if (!step->string || !type->string || !op->string)
 					continue;
 				err = comm_texts(m, op, type, step, &texts);
-				if (!err)
-					err = fn(m, op, &texts);
+				if (err)
+					return err;
+				err = fn(m, op, &texts);
+				if (err)
+					return err;
 			}
 		}
 	}
-	return err;
+	return 0;
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -457,6 +476,20 @@ static int table_read(struct nps_model *m, int dirfd, const char *name, const ch
 	return 0;
 }
 
+/* A table that cannot be read is lost, the rest of the trace is not: returns only -ENOMEM and -ENOSPC. */
+static int table_try(struct nps_model *m, int dirfd, const char *name, const char *memory_stamp)
+{
+	int err = table_read(m, dirfd, name, memory_stamp);
+
+	if (!err || err == -ENOMEM || err == -ENOSPC)
+		return err;
+	if (err == -EILSEQ || err == -EFBIG)
+		nps_model__lost(m, 1, "%.64s, which cannot be read", name);
+	else
+		nps_input__unreadable(dirfd, name, err);
+	return 0;
+}
+
 int nps_trace__import_tables(struct nps_model *m, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -475,18 +508,10 @@ int nps_trace__import_tables(struct nps_model *m, const char *path)
 	else if (n < 0)
 		nps_input__unreadable(fd, ".", -errno);
 	memory_stamp = stamp_of_memory(slash ? slash + 1 : path, names, n);
-	for (int i = 0; i < n; i++) {
-		if (!err)
-			err = table_read(m, fd, names[i]->d_name, memory_stamp);
-		if (err && err != -ENOMEM && err != -ENOSPC) {
-			if (err == -EILSEQ || err == -EFBIG)
-				nps_model__lost(m, 1, "%.64s, which cannot be read", names[i]->d_name);
-			else
-				nps_input__unreadable(fd, names[i]->d_name, err);
-			err = 0;
-		}
+	for (int i = 0; !err && i < n; i++)
+		err = table_try(m, fd, names[i]->d_name, memory_stamp);
+	for (int i = 0; i < n; i++)
 		free(names[i]);
-	}
 	if (n >= 0)
 		free(names);
 	close(fd);

@@ -111,7 +111,8 @@ int nps_trace_slices__find(struct nps_vec *slices, const char *path)
 		closedir(listed);
 	if (fd >= 0)
 		close(fd);
-	if (!err)
-		qsort(slices->data, slices->len, sizeof(struct nps_trace_slice), by_number);
-	return err;
+	if (err)
+		return err;
+	qsort(slices->data, slices->len, sizeof(struct nps_trace_slice), by_number);
+	return 0;
 }
