@@ -78,9 +78,12 @@ int nps_history__finish(struct nps_history *history)
 	nps_vec__init(&keys, history->rows.dirfd, sizeof(struct nps_key));
 	nps_vec__init(&sorted, history->rows.dirfd, sizeof(struct history_row));
 	err = nps_vec__resize(&keys, 2 * n);
-	if (!err)
-		err = nps_vec__resize(&sorted, n);
-	if (!err && n)
+	if (err)
+		goto out;
+	err = nps_vec__resize(&sorted, n);
+	if (err)
+		goto out;
+	if (n)
 		err = history_sort_rows(history, keys.data, n);
 	to = sorted.data;
 	for (size_t i = 0; !err && i < n; i++) {
@@ -91,6 +94,7 @@ int nps_history__finish(struct nps_history *history)
 		}
 		to[first].count++;
 	}
+out:
 	nps_vec__free(&keys);
 	nps_vec__free(&history->rows);
 	history->rows = sorted;

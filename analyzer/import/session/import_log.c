@@ -365,9 +365,12 @@ static int note_log(struct log *log, const struct nps_cann_capture *capture)
 	err = nps_breaks__read(&old, dir->datafd, base);
 	device->pmu_unsure |= old.n > 1; /* one is where it begins */
 	nps_breaks__free(&old);
-	if (!err)
-		err = add_breaks(&device->task_breaks, &capture->task_breaks);
-	return err ? err : add_breaks(&device->pmu_breaks, &capture->pmu_breaks);
+	if (err)
+		return err;
+	err = add_breaks(&device->task_breaks, &capture->task_breaks);
+	if (err)
+		return err;
+	return add_breaks(&device->pmu_breaks, &capture->pmu_breaks);
 }
 
 /* What the readers found that is no record, or could not be read. */
@@ -465,12 +468,13 @@ static int read_log(struct nps_session *model, struct nps_model *scratch, int pr
 	if (dir.datafd < 0)
 		return 0; /* the reader of the log reports it */
 	err = nps_slices__open(&dir.files, dir.datafd);
-	if (!err) {
-		chip = detect_chip(&dir, scratch);
-		model->devices[device].has_platform = chip != NPS_NONE;
-		model->devices[device].platform = chip != NPS_NONE ? chip : 0;
-		nps_slices__close(&dir.files);
-	}
+	if (err)
+		goto out;
+	chip = detect_chip(&dir, scratch);
+	model->devices[device].has_platform = chip != NPS_NONE;
+	model->devices[device].platform = chip != NPS_NONE ? chip : 0;
+	nps_slices__close(&dir.files);
+out:
 	close(dir.datafd);
 	return err;
 }

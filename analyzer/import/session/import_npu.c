@@ -117,18 +117,17 @@ static int begin_frequency(struct nps_model *m, uint64_t from)
 }
 
 /* A row of the model's devices for what was sampled: frequencies and cores. */
-static int sampled_describe(struct nps_model *m, const struct nps_cann_dir *dir)
+static void sampled_describe(struct nps_model *m, const struct nps_cann_dir *dir)
 {
 	size_t row = 0;
 
 	while (row < m->device.t.len && m->device.id[row] != dir->device)
 		row++;
 	if (row == m->device.t.len)
-		return 0;
+		return;
 	m->device.aic_mhz[row] = dir->aic_mhz;
 	m->device.aic_cores[row] = dir->aic_cores;
 	m->device.aiv_cores[row] = dir->aiv_cores;
-	return 0;
 }
 
 struct sampled {
@@ -195,13 +194,16 @@ static int sampled_import_dir(struct sampled *s, int fd, const cJSON *segment, u
 		nps_cann_dir__clocks(&host, &dir);
 	nps_cann_dir__clocks(&dir, host.fd >= 0 ? &host : NULL);
 	err = sampled_set_clocks(rec, &dir, &clocks);
+	if (err)
+		goto out;
 	if (host.fd >= 0)
 		host.host_raw_clock = dir.host_raw_clock;
 	add_starts(segment, device, starts, &n);
-	if (!err)
-		err = nps_cann_aux__import(m, &names, host.fd >= 0 ? &host : NULL, &dir, 1, &session);
-	if (!err)
-		err = sampled_describe(m, &dir);
+	err = nps_cann_aux__import(m, &names, host.fd >= 0 ? &host : NULL, &dir, 1, &session);
+	if (err)
+		goto out;
+	sampled_describe(m, &dir);
+out:
 	free_clocks(&clocks);
 	nps_dictionary__free(&names);
 	if (host.fd >= 0)
@@ -231,6 +233,29 @@ static int import_segment(struct sampled *s, const cJSON *segment, uint32_t devi
 	err = sampled_import_dir(s, fd, segment, device);
 	close(fd);
 	return err;
+}
+
+/* The directories of DEVICES, bits of their numbers. */
+static int import_segments(struct sampled *s, uint64_t devices)
+{
+	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(s->rec->json, "device_sampler"), *device,
+		    *segment;
+
+	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(sampler, "devices"))
+	{
+		uint64_t id = nps_json_u64(device, "id", NPS_MAX_DEVICES);
+
+		if (id >= NPS_MAX_DEVICES || !(devices >> id & 1))
+			continue;
+		cJSON_ArrayForEach(segment, cJSON_GetObjectItemCaseSensitive(device, "segments"))
+		{
+			int err = import_segment(s, segment, (uint32_t)id);
+
+			if (err)
+				return err;
+		}
+	}
+	return nps_aux_cores__write(&s->cores, s->m);
 }
 
 /* --- samples of npu-smi --------------------------------------------------------------------------- */
@@ -304,31 +329,16 @@ static int npu_import_processes(struct nps_model *m, const struct nps_session *r
 
 int nps_import__npu(struct nps_model *model, const struct nps_session *rec, uint64_t devices, uint32_t pid)
 {
-	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(rec->json, "device_sampler"), *device,
-		    *segment;
 	struct sampled sampled = { .m = model, .rec = rec };
 	uint64_t start = model->start, end = model->end;
-	int err = 0;
+	int err;
 
 	if (!rec->npu.requested)
 		return 0;
 	model->sampled = true;
 	nps_model__lost(model, rec->losses.device_samples,
 			"samples of devices that were overwritten before they were read");
-	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(sampler, "devices"))
-	{
-		uint64_t id = nps_json_u64(device, "id", NPS_MAX_DEVICES);
-
-		if (id >= NPS_MAX_DEVICES || !(devices >> id & 1))
-			continue;
-		cJSON_ArrayForEach(segment, cJSON_GetObjectItemCaseSensitive(device, "segments"))
-		{
-			if (!err)
-				err = import_segment(&sampled, segment, (uint32_t)id);
-		}
-	}
-	if (!err)
-		err = nps_aux_cores__write(&sampled.cores, model);
+	err = import_segments(&sampled, devices);
 	nps_aux_cores__free(&sampled.cores);
 	nps_map__free(&sampled.seen);
 	if (sampled.refused)
@@ -338,12 +348,16 @@ int nps_import__npu(struct nps_model *model, const struct nps_session *rec, uint
 			sampled.refused);
 	model->start = start; /* samples from before and after the capture do not extend it */
 	model->end = end;
-	if (!err)
-		err = begin_frequency(model, nps_session__real(rec, rec->begin));
-	if (!err)
-		err = nps_cann_aux__clip(model, nps_session__real(rec, rec->begin),
-					 nps_session__real(rec, rec->end));
-	if (!err)
-		err = import_usage(model, rec, devices);
-	return err ? err : npu_import_processes(model, rec, devices, pid);
+	if (err)
+		return err;
+	err = begin_frequency(model, nps_session__real(rec, rec->begin));
+	if (err)
+		return err;
+	err = nps_cann_aux__clip(model, nps_session__real(rec, rec->begin), nps_session__real(rec, rec->end));
+	if (err)
+		return err;
+	err = import_usage(model, rec, devices);
+	if (err)
+		return err;
+	return npu_import_processes(model, rec, devices, pid);
 }

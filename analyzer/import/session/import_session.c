@@ -609,16 +609,53 @@ static int find_helpers(struct nps_session *model)
 {
 	int err = nps_history__finish(&model->agents);
 
-	if (!err)
-		err = nps_history__keys(&model->agents, 1, &model->helpers);
-	for (size_t i = 0; !err && i < model->helpers.size; i++) {
+	if (err)
+		return err;
+	err = nps_history__keys(&model->agents, 1, &model->helpers);
+	if (err)
+		return err;
+	for (size_t i = 0; i < model->helpers.size; i++) {
 		const struct nps_map_slot *slot = &model->helpers.slots[i];
 		uint32_t row = slot->used ? nps_map__get(&model->proc_of, slot->key >> 32) : NPS_NONE;
 
 		if (row != NPS_NONE)
 			model->procs[row].helper_threads++;
 	}
-	return err;
+	return 0;
+}
+
+/* Reads the session's files: those that events refer to come first. */
+static int read_files(struct session_import *in, const char *path)
+{
+	struct nps_session *model = in->model;
+	int err = map_probes(in);
+
+	if (err)
+		return err;
+	err = read_chunks(in, path, "clocks.nps", on_clocks);
+	if (err)
+		return err;
+	err = read_chunks(in, path, "strings.nps", on_strings);
+	if (err)
+		return err;
+	err = finish_text(in);
+	if (err)
+		return err;
+	err = nps_history__finish(&model->comms);
+	if (err)
+		return err;
+	err = find_helpers(model);
+	if (err)
+		return err;
+	err = read_chunks(in, path, "events.nps", on_events);
+	if (err)
+		return err;
+	extend_open_calls(in);
+	if (model->host.requested)
+		err = read_chunks(in, path, "host.nps", on_host);
+	if (err)
+		return err;
+	return model->npu.requested ? read_chunks(in, path, "device.nps", on_device) : 0;
 }
 
 int nps_import__session(struct nps_session *model, const char *path)
@@ -629,24 +666,7 @@ int nps_import__session(struct nps_session *model, const char *path)
 	if (err)
 		return err;
 	nps_vec__init(&in.losses, model->tmpfd, sizeof(struct nps_loss));
-	err = map_probes(&in);
-	if (!err)
-		err = read_chunks(&in, path, "clocks.nps", on_clocks);
-	if (!err)
-		err = read_chunks(&in, path, "strings.nps", on_strings);
-	if (!err)
-		err = finish_text(&in);
-	if (!err)
-		err = nps_history__finish(&model->comms);
-	if (!err)
-		err = find_helpers(model);
-	if (!err)
-		err = read_chunks(&in, path, "events.nps", on_events);
-	extend_open_calls(&in);
-	if (!err && model->host.requested)
-		err = read_chunks(&in, path, "host.nps", on_host);
-	if (!err && model->npu.requested)
-		err = read_chunks(&in, path, "device.nps", on_device);
+	err = read_files(&in, path);
 	for (size_t i = 0; i < in.losses.len; i++) {
 		const struct nps_loss *loss = &NPS_AT(&in.losses, struct nps_loss, i);
 

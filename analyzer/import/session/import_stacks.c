@@ -488,11 +488,13 @@ static int read_stacks(struct stack_import *in)
 	if (err || (!result.chunks && result.end >= NPS_CHUNKS_MISSING))
 		return err;
 	err = nps_spaces__finish(&in->spaces);
-	if (!err)
-		err = nps_chunks__read(in->rec->dirfd, "stacks.nps", second_pass, in, &result);
-	if (!err)
-		report_chunks(in, &result);
-	return err;
+	if (err)
+		return err;
+	err = nps_chunks__read(in->rec->dirfd, "stacks.nps", second_pass, in, &result);
+	if (err)
+		return err;
+	report_chunks(in, &result);
+	return 0;
 }
 
 int nps_import__stacks(struct nps_model *model, struct nps_session *rec, uint32_t proc_row)

@@ -8,32 +8,61 @@
 
 #include <string.h>
 
+static int nest_calls(struct nps_session *rec)
+{
+	struct nps_names names;
+	int err = nps_names__build(&names, rec);
+
+	if (err)
+		goto out;
+	err = nps_nest__run(rec, &names);
+out:
+	nps_names__free(&names);
+	return err;
+}
+
+/* What follows from the events alone. */
+static int join_events(struct nps_session *rec)
+{
+	int err = nps_import__chips(rec);
+
+	if (err)
+		return err;
+	err = nest_calls(rec);
+	if (err)
+		return err;
+	err = nps_nest__number(rec);
+	if (err)
+		return err;
+	return nps_steps__build(rec);
+}
+
+/* Frees events and submissions as soon as they are joined: they are most of the recording. */
+static int load_joins(struct nps_session *rec)
+{
+	int err = join_events(rec);
+
+	nps_vec__free(&rec->events);
+	if (err)
+		return err;
+	err = nps_join__tasks(rec);
+	nps_vec__free(&rec->subs);
+	if (err)
+		return err;
+	err = nps_comm__finish(rec);
+	if (err || !rec->host.all)
+		return err;
+	return nps_host_samples__contend(&rec->host, rec->begin, rec->end);
+}
+
 int nps_session__load(struct nps_session *rec, const char *path)
 {
-	struct nps_names names = { 0 };
 	int err = nps_import__session(rec, path);
 
 	if (err)
 		return err;
 	nps_vec__cool(&rec->events);
-	err = nps_import__chips(rec);
-	if (!err)
-		err = nps_names__build(&names, rec);
-	if (!err)
-		err = nps_nest__run(rec, &names);
-	nps_names__free(&names);
-	if (!err)
-		err = nps_nest__number(rec);
-	if (!err)
-		err = nps_steps__build(rec);
-	nps_vec__free(&rec->events);
-	if (!err)
-		err = nps_join__tasks(rec);
-	nps_vec__free(&rec->subs);
-	if (!err)
-		err = nps_comm__finish(rec);
-	if (!err && rec->host.all)
-		err = nps_host_samples__contend(&rec->host, rec->begin, rec->end);
+	err = load_joins(rec);
 	if (err)
 		nps_msg_failure("cannot analyse %s: %s: is there room in the output directory?", path,
 				strerror(-err));

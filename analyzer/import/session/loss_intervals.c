@@ -54,17 +54,19 @@ int nps_loss_intervals__finish(struct nps_loss_intervals *intervals)
 	nps_vec__init(&keys, intervals->spans.dirfd, sizeof(struct nps_key));
 	nps_vec__init(&sorted, intervals->spans.dirfd, sizeof(struct loss_span));
 	err = nps_vec__resize(&keys, 2 * n);
-	if (!err)
-		err = nps_vec__reserve(&sorted, n);
-	if (!err) {
-		key = keys.data;
-		for (size_t i = 0; i < n; i++)
-			key[i] = (struct nps_key){ .key = spans[i].from, .row = i, .group = spans[i].proc };
-		nps_sort_keys(key, key + n, n);
-		nps_sort_groups(key, key + n, n);
-		for (size_t i = 0; i < n; i++)
-			sorted.len = spans_merge(sorted.data, sorted.len, &spans[key[i].row]);
-	}
+	if (err)
+		goto out;
+	err = nps_vec__reserve(&sorted, n);
+	if (err)
+		goto out;
+	key = keys.data;
+	for (size_t i = 0; i < n; i++)
+		key[i] = (struct nps_key){ .key = spans[i].from, .row = i, .group = spans[i].proc };
+	nps_sort_keys(key, key + n, n);
+	nps_sort_groups(key, key + n, n);
+	for (size_t i = 0; i < n; i++)
+		sorted.len = spans_merge(sorted.data, sorted.len, &spans[key[i].row]);
+out:
 	nps_vec__free(&keys);
 	nps_vec__free(&intervals->spans);
 	intervals->spans = sorted;

@@ -72,9 +72,10 @@ int nps_operands__forget(struct nps_operands *operands, uint32_t proc)
 {
 	int err = proc < operands->ages.len ? 0 : nps_vec__resize(&operands->ages, proc + 1);
 
-	if (!err)
-		NPS_AT(&operands->ages, uint32_t, proc)++;
-	return err;
+	if (err)
+		return err;
+	NPS_AT(&operands->ages, uint32_t, proc)++;
+	return 0;
 }
 
 static uint64_t address_key(uint32_t proc, uint64_t address)

@@ -188,35 +188,45 @@ static struct cJSON *json_parse(const char *text, size_t len)
 	return json;
 }
 
+/* The SIZE bytes of FD as a document; NULL with errno. */
+static struct cJSON *json_read(int fd, size_t size)
+{
+	struct cJSON *json;
+	ssize_t n;
+	char *text;
+	int err;
+
+	if (size > JSON_MAX) {
+		errno = EFBIG;
+		return NULL;
+	}
+	text = malloc(size + 1);
+	if (!text) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	n = read_full(fd, text, size);
+	json = n < 0 ? NULL : json_parse(text, n);
+	err = n < 0 ? -n : errno;
+	free(text);
+	errno = err;
+	return json;
+}
+
 struct cJSON *nps_session__json(int dirfd, const char *name)
 {
-	struct cJSON *json = NULL;
-	char *text = NULL;
 	struct stat st = { 0 };
-	int fd = nps_input_file__open(dirfd, name, &st), err = 0;
-	ssize_t n = 0;
+	int fd = nps_input_file__open(dirfd, name, &st), err;
+	struct cJSON *json;
 
 	if (fd < 0) {
 		errno = -fd;
 		return NULL;
 	}
-	if ((size_t)st.st_size > JSON_MAX)
-		err = EFBIG;
-	text = err ? NULL : malloc(st.st_size + 1);
-	if (!err && !text)
-		err = ENOMEM;
-	if (!err) {
-		n = read_full(fd, text, st.st_size);
-		err = n < 0 ? -n : 0;
-	}
-	if (!err) {
-		json = json_parse(text, n);
-		err = json ? 0 : errno;
-	}
-	free(text);
+	json = json_read(fd, (size_t)st.st_size);
+	err = errno;
 	close(fd);
-	if (!json)
-		errno = err;
+	errno = err;
 	return json;
 }
 
