@@ -123,21 +123,22 @@ static int streams_sweep(struct bounding *b)
 	const struct nps_pin *pins = b->pins.len ? b->pins.data : NULL;
 	const struct nps_key *keys = b->streams->keys;
 	size_t n = b->streams->n, to;
-	int err = 0;
 
-	for (size_t from = 0; !err && from < n; from = to) {
+	for (size_t from = 0; from < n; from = to) {
+		int err;
+
 		for (to = from + 1; to < n && keys[to].group == keys[from].group;)
 			to++;
 		if (!pins && !any_open(b, from, to))
 			continue;
 		err = collect_syncs(b, subs[from]);
-		if (!err)
-			nps_bounds__stream(subs + from, b->tasks + from,
-					   nps_clock_align__error(b->model, subs[from]),
-					   pins ? pins + from : NULL, to - from, b->syncs.data, b->syncs.len,
-					   b->bounds + from);
+		if (err)
+			return err;
+		nps_bounds__stream(subs + from, b->tasks + from, nps_clock_align__error(b->model, subs[from]),
+				   pins ? pins + from : NULL, to - from, b->syncs.data, b->syncs.len,
+				   b->bounds + from);
 	}
-	return err;
+	return 0;
 }
 
 /* --- what events prove --- */
@@ -337,7 +338,7 @@ static int stamps(struct bounding *b, double rate)
 		if (all[i].kind == NPS_TIMING_AT)
 			sorted[nstamps++] = &all[i];
 	qsort(sorted, nstamps, sizeof(*sorted), by_stamp);
-	for (size_t i = 0; !err && i < nstamps; i++) {
+	for (size_t i = 0; i < nstamps; i++) {
 		const struct nps_timing *t = sorted[i], *last = i ? sorted[i - 1] : NULL;
 		struct nps_timing edge = { .kind = NPS_TIMING_BETWEEN, .to = t->to };
 
@@ -351,8 +352,9 @@ static int stamps(struct bounding *b, double rate)
 			clock = (struct stamp_clock){ .log = { .proc = t->proc, .device = t->device } };
 			err = nps_clock_align__clock(b->model, &clock.log, &clock.khz);
 		}
-		if (!err)
-			align_stamp(b, t, &clock);
+		if (err)
+			break;
+		align_stamp(b, t, &clock);
 	}
 	nps_clock_map__free(&clock.log.clock);
 	free(sorted);
@@ -367,14 +369,16 @@ static int bounds_prepare(struct bounding *b)
 	double rate = rate_error(b->model);
 	int err = nps_vec__resize(&b->pins, n);
 
-	if (!err)
-		err = nps_vec__resize(&b->ordinal, b->model->subs.len);
-	for (size_t i = 0; !err && i < n; i++) {
+	if (err)
+		return err;
+	err = nps_vec__resize(&b->ordinal, b->model->subs.len);
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
 		NPS_AT(&b->pins, struct nps_pin, i) = (struct nps_pin){ 0, UINT64_MAX };
 		NPS_AT(&b->ordinal, uint32_t, keys[i].row) = i;
 	}
-	if (!err)
-		err = streams_sweep(b);
+	err = streams_sweep(b);
 	for (size_t i = 0; !err && i < b->model->timings.len; i++)
 		if (timings[i].kind != NPS_TIMING_AT)
 			err = add_edge(b, &timings[i], timings[i].kind == NPS_TIMING_BETWEEN ? rate : 0);
@@ -385,18 +389,21 @@ static int with_timings(struct bounding *b)
 {
 	int err = bounds_prepare(b);
 
+	if (err)
+		return err;
 	b->moved = true;
-	for (int round = 0; !err && b->moved && round < ROUNDS; round++) {
+	for (int round = 0; b->moved && round < ROUNDS; round++) {
 		err = streams_sweep(b);
+		if (err)
+			return err;
 		b->moved = false;
-		if (!err)
-			apply_all(b);
+		apply_all(b);
 	}
-	if (!err && b->contradict)
+	if (b->contradict)
 		nps_msg("%zu of %zu times of the job's own events contradict the times of its calls: "
 			"they are not used",
 			b->contradict, b->edges.len);
-	return err ? err : streams_sweep(b);
+	return streams_sweep(b);
 }
 
 int nps_bounds__all(struct nps_session *model, const struct nps_streams *streams,

@@ -432,18 +432,20 @@ int nps_clock_align__causality(struct nps_session *model, struct nps_vec *logs, 
 			       .match = match,
 			       .streams = streams,
 			       .marks = calloc(model->logs.len + 1, sizeof(struct marks)) };
-	int err = c.marks ? 0 : -ENOMEM;
+	int err = 0;
 
+	if (!c.marks)
+		return -ENOMEM;
 	c.any = true;
 	for (int i = 0; !err && c.any && i < ROUNDS; i++)
 		err = one_round(&c);
-	if (!err) {
-		causality_settle(&c);
-		note_errors(&c);
-		complain(&c);
-	}
-	if (c.marks)
-		causality_clear(&c);
+	if (err)
+		goto out;
+	causality_settle(&c);
+	note_errors(&c);
+	complain(&c);
+out:
+	causality_clear(&c);
 	free(c.marks);
 	return err;
 }

@@ -21,10 +21,10 @@ static void name_calls(struct nps_proc *proc)
 int nps_comm__finish(struct nps_session *model)
 {
 	const struct nps_task *tasks = model->tasks.data;
-	int err = 0;
 
-	for (uint32_t p = 0; !err && p < model->nprocs; p++) {
+	for (uint32_t p = 0; p < model->nprocs; p++) {
 		struct nps_proc *proc = &model->procs[p];
+		int err;
 
 		if (!proc->comms.len)
 			continue;
@@ -40,8 +40,9 @@ int nps_comm__finish(struct nps_session *model)
 						 false);
 		}
 		err = nps_collectives__number(&proc->comms, &model->strings);
-		if (!err)
-			name_calls(proc);
+		if (err)
+			return err;
+		name_calls(proc);
 	}
-	return err;
+	return 0;
 }

@@ -278,10 +278,12 @@ static int add_collected(struct collected *c, const struct nps_cqe *cqe)
 		return 0;
 	row = c->o->streams->keys[found].row;
 	err = nps_map__put(&c->behind, from, found + 1);
-	if (!err)
-		err = add_sync(c->o->model, &NPS_AT(&c->o->model->subs, struct nps_sub, row), cover,
-			       cqe->done);
-	return err ? err : add_timing(c->o->model, cqe, row);
+	if (err)
+		return err;
+	err = add_sync(c->o->model, &NPS_AT(&c->o->model->subs, struct nps_sub, row), cover, cqe->done);
+	if (err)
+		return err;
+	return add_timing(c->o->model, cqe, row);
 }
 
 /* The records of one thread's CPU are not in order with those of another. */
@@ -299,15 +301,18 @@ static int of_runtime(const struct order *o)
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&c.before, model->tmpfd, sizeof(uint32_t));
 	err = nps_vec__resize(&keys, 2 * n);
-	if (!err)
-		err = find_before(&c);
+	if (err)
+		goto out;
+	err = find_before(&c);
+	if (err)
+		goto out;
 	key = keys.data;
-	for (size_t i = 0; !err && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		key[i] = (struct nps_key){ .key = NPS_AT(&model->cqes, struct nps_cqe, i).done, .row = i };
-	if (!err)
-		nps_sort_keys(key, key + n, n);
+	nps_sort_keys(key, key + n, n);
 	for (size_t i = 0; !err && i < n; i++)
 		err = add_collected(&c, &NPS_AT(&model->cqes, struct nps_cqe, key[i].row));
+out:
 	nps_vec__free(&keys);
 	nps_vec__free(&c.before);
 	nps_map__free(&c.behind);
@@ -331,12 +336,16 @@ int nps_completions__add(struct nps_session *model, const struct nps_streams *st
 		return 0;
 	nps_vec__init(&o.overlapped, model->tmpfd, sizeof(bool));
 	err = order_find_streams(&o);
-	if (!err)
-		err = find_overlapped(&o);
-	if (!err)
-		err = of_driver(&o);
-	if (!err)
-		err = of_runtime(&o);
+	if (err)
+		goto out;
+	err = find_overlapped(&o);
+	if (err)
+		goto out;
+	err = of_driver(&o);
+	if (err)
+		goto out;
+	err = of_runtime(&o);
+out:
 	nps_vec__free(&o.overlapped);
 	nps_map__free(&o.first);
 	return err;

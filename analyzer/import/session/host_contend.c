@@ -123,14 +123,20 @@ int nps_host_samples__contend(struct nps_host_samples *host, uint64_t begin, uin
 	size_t cpus = samples_count_cpus(host);
 	int err = nps_host_grid__init(&c.waited, host->threads.dirfd, begin, end, SLICE, cpus);
 
-	if (!err)
-		err = nps_host_grid__init(&c.ran, host->threads.dirfd, begin, end, SLICE, cpus);
-	if (!err)
-		err = fill_grids(&c);
-	if (!err)
-		err = charge(&c);
-	if (!err && host->neighbours.len)
+	if (err)
+		goto out;
+	err = nps_host_grid__init(&c.ran, host->threads.dirfd, begin, end, SLICE, cpus);
+	if (err)
+		goto out;
+	err = fill_grids(&c);
+	if (err)
+		goto out;
+	err = charge(&c);
+	if (err)
+		goto out;
+	if (host->neighbours.len)
 		qsort(host->neighbours.data, host->neighbours.len, host->neighbours.elem, neighbour_compare);
+out:
 	nps_host_grid__free(&c.waited);
 	nps_host_grid__free(&c.ran);
 	nps_map__free(&c.row_of);

@@ -82,8 +82,9 @@ static int sort_logs(struct session_join *j)
 	int err = nps_vec__resize(&j->log_keys, 2 * n);
 	struct nps_key *keys = j->log_keys.data;
 
-	if (!err)
-		err = nps_vec__resize(&j->match, n);
+	if (err)
+		return err;
+	err = nps_vec__resize(&j->match, n);
 	for (size_t i = 0; !err && i < n; i++) {
 		keys[i] = (struct nps_key){ .key = log[i].start, .row = i };
 		err = join_group(j, log[i].proc, log[i].device, log[i].stream, &keys[i].group);
@@ -207,13 +208,17 @@ static int join_match(struct session_join *j)
 	size_t s = 0, l = 0;
 	int err = join_find_streams(j);
 
-	if (!err)
-		err = join_sort_subs(j);
-	if (!err)
-		err = sort_logs(j);
-	for (uint32_t group = 0; !err && group < j->ngroups; group++)
+	if (err)
+		return err;
+	err = join_sort_subs(j);
+	if (err)
+		return err;
+	err = sort_logs(j);
+	if (err)
+		return err;
+	for (uint32_t group = 0; group < j->ngroups; group++)
 		match_stream(j, group, &s, &l);
-	return err;
+	return 0;
 }
 
 /* --- tasks --- */
@@ -347,64 +352,97 @@ static int make_bounded(struct session_join *j, const uint32_t *made)
 	nps_vec__init(&tasks, j->model->tmpfd, sizeof(*task));
 	nps_vec__init(&bounds, j->model->tmpfd, sizeof(struct nps_bounds));
 	err = nps_vec__resize(&tasks, streams.n);
-	if (!err)
-		err = nps_vec__resize(&bounds, streams.n);
+	if (err)
+		goto out;
+	err = nps_vec__resize(&bounds, streams.n);
+	if (err)
+		goto out;
 	task = tasks.data;
-	for (size_t i = 0; !err && i < streams.n; i++) {
+	for (size_t i = 0; i < streams.n; i++) {
 		uint32_t row = NPS_AT(&j->model->subs, struct nps_sub, streams.keys[i].row).task_row;
 
 		row = row == NPS_NONE ? NPS_NONE : made[row];
 		task[i] = row == NPS_NONE ? NULL : &NPS_AT(&j->model->tasks, struct nps_task, row);
 	}
-	if (!err)
-		err = nps_bounds__all(j->model, &streams, task, bounds.data);
+	err = nps_bounds__all(j->model, &streams, task, bounds.data);
 	/* Pushing moves the tasks: from here on task[i] is only compared with NULL. */
 	for (size_t i = 0; !err && i < streams.n; i++)
 		if (!task[i])
 			err = make_one_bounded(j,
 					       &NPS_AT(&j->model->subs, struct nps_sub, streams.keys[i].row),
 					       &NPS_AT(&bounds, struct nps_bounds, i));
+out:
 	nps_vec__free(&tasks);
 	nps_vec__free(&bounds);
+	return err;
+}
+
+/* Makes a task of each task of the log and of each submission that has none there. */
+static int make_tasks(struct session_join *j)
+{
+	uint32_t *made = malloc((j->logs.len + 1) * sizeof(*made));
+	int err;
+
+	if (!made)
+		return -ENOMEM;
+	err = make_logged(j, made);
+	if (err)
+		goto out;
+	err = make_bounded(j, made);
+out:
+	free(made);
+	return err;
+}
+
+/* Fills SORTED with the N TASKS by process and start. */
+static int order_tasks(const struct nps_task *tasks, size_t n, struct nps_vec *sorted)
+{
+	struct nps_task *to;
+	struct nps_vec keys;
+	struct nps_key *key;
+	int err;
+
+	nps_vec__init(&keys, sorted->dirfd, sizeof(struct nps_key));
+	err = nps_vec__resize(&keys, 2 * n);
+	if (err)
+		goto out;
+	err = nps_vec__resize(sorted, n);
+	if (err)
+		goto out;
+	key = keys.data;
+	for (size_t i = 0; i < n; i++)
+		key[i] = (struct nps_key){ .key = tasks[i].start, .row = i, .group = tasks[i].proc };
+	nps_sort_keys(key, key + n, n);
+	nps_sort_groups(key, key + n, n);
+	to = sorted->data;
+	for (size_t i = 0; i < n; i++)
+		to[i] = tasks[key[i].row];
+out:
+	nps_vec__free(&keys);
 	return err;
 }
 
 /* Tasks by process and start, each process's range noted. */
 static int sort_tasks(struct nps_session *model)
 {
-	struct nps_task *tasks = model->tasks.data, *to;
-	size_t n = model->tasks.len;
-	struct nps_vec keys, sorted;
-	struct nps_key *key;
+	struct nps_vec sorted;
 	int err;
 
-	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&sorted, model->tmpfd, sizeof(struct nps_task));
-	err = nps_vec__resize(&keys, 2 * n);
-	if (!err)
-		err = nps_vec__resize(&sorted, n);
-	key = keys.data;
-	to = sorted.data;
-	for (size_t i = 0; !err && i < n; i++)
-		key[i] = (struct nps_key){ .key = tasks[i].start, .row = i, .group = tasks[i].proc };
-	if (!err) {
-		nps_sort_keys(key, key + n, n);
-		nps_sort_groups(key, key + n, n);
-		for (size_t i = 0; i < n; i++)
-			to[i] = tasks[key[i].row];
-		nps_vec__free(&model->tasks);
-		model->tasks = sorted;
-		for (size_t i = 0; i < n; i++) {
-			struct nps_proc *proc = &model->procs[to[i].proc];
-
-			if (!proc->tasks++)
-				proc->first_task = i;
-		}
-	} else {
+	err = order_tasks(model->tasks.data, model->tasks.len, &sorted);
+	if (err) {
 		nps_vec__free(&sorted);
+		return err;
 	}
-	nps_vec__free(&keys);
-	return err;
+	nps_vec__free(&model->tasks);
+	model->tasks = sorted;
+	for (size_t i = 0; i < sorted.len; i++) {
+		struct nps_proc *proc = &model->procs[NPS_AT(&sorted, struct nps_task, i).proc];
+
+		if (!proc->tasks++)
+			proc->first_task = i;
+	}
+	return 0;
 }
 
 static int streams_seen(const struct nps_session *model, struct nps_map *seen)
@@ -429,11 +467,52 @@ static int refine(struct session_join *j)
 	return nps_clock_align__causality(j->model, &j->logs, &j->counts, j->match.data, &streams);
 }
 
+/* Reads the logs of all processes, on the host's time as the reads of the clocks show it. */
+static int read_logs(struct session_join *j)
+{
+	struct nps_map seen = { 0 };
+	int err = streams_seen(j->model, &seen);
+
+	if (err)
+		goto out;
+	err = nps_import__logs(j->model, &seen, &j->logs);
+	if (err)
+		goto out;
+	err = nps_clock_align__clocks(j->model);
+	if (err)
+		goto out;
+	err = nps_clock_align__logs(j->model, &j->logs, &j->counts);
+out:
+	nps_map__free(&seen);
+	return err;
+}
+
+static int join_run(struct session_join *j)
+{
+	int err = read_logs(j);
+
+	if (err)
+		return err;
+	err = join_match(j);
+	if (err)
+		return err;
+	err = refine(j);
+	if (err)
+		return err;
+	nps_clock_align__blocks(j->model);
+	err = nps_log_losses__count(j->model, &(struct nps_streams){ j->sub_keys.data, j->sub_keys.len },
+				    &j->logs, &j->counts, j->match.data);
+	if (err)
+		return err;
+	err = make_tasks(j);
+	if (err)
+		return err;
+	return sort_tasks(j->model);
+}
+
 int nps_join__tasks(struct nps_session *model)
 {
 	struct session_join *j = calloc(1, sizeof(*j));
-	struct nps_map seen = { 0 };
-	uint32_t *made = NULL;
 	int err;
 
 	if (!j)
@@ -444,32 +523,7 @@ int nps_join__tasks(struct nps_session *model)
 	nps_vec__init(&j->match, model->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&j->sub_keys, model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&j->log_keys, model->tmpfd, sizeof(struct nps_key));
-	err = streams_seen(model, &seen);
-	if (!err)
-		err = nps_import__logs(model, &seen, &j->logs);
-	if (!err)
-		err = nps_clock_align__clocks(model);
-	if (!err)
-		err = nps_clock_align__logs(model, &j->logs, &j->counts);
-	if (!err)
-		err = join_match(j);
-	if (!err)
-		err = refine(j);
-	if (!err)
-		nps_clock_align__blocks(model);
-	if (!err)
-		err = nps_log_losses__count(model, &(struct nps_streams){ j->sub_keys.data, j->sub_keys.len },
-					    &j->logs, &j->counts, j->match.data);
-	if (!err) {
-		made = malloc((j->logs.len + 1) * sizeof(*made));
-		err = made ? make_logged(j, made) : -ENOMEM;
-	}
-	if (!err)
-		err = make_bounded(j, made);
-	if (!err)
-		err = sort_tasks(model);
-	free(made);
-	nps_map__free(&seen);
+	err = join_run(j);
 	nps_map__free(&j->groups);
 	nps_vec__free(&j->logs);
 	nps_vec__free(&j->counts);

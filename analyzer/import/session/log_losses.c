@@ -359,8 +359,10 @@ int nps_log_losses__count(struct nps_session *model, const struct nps_streams *s
 
 	nps_vec__init(&c.silences, model->tmpfd, sizeof(struct silence));
 	err = count_records(&c);
-	if (!err)
-		err = count_kernels(&c);
+	if (err)
+		goto out;
+	err = count_kernels(&c);
+out:
 	nps_vec__free(&c.silences);
 	return err;
 }

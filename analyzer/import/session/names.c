@@ -71,21 +71,27 @@ static int on_communicator(struct nps_names *names, uint32_t proc, const struct 
 	uint32_t name = text_arg(names->model, ev, NPS_M_NAME);
 	unsigned int call = event_call(ev);
 	uint64_t comm, ranks, key;
-	int err = 0;
+	int err;
 
 	if (ev->ret || !nps_event_arg(ev, NPS_M_COMM, &comm))
 		return 0;
 	key = nps_names__key(proc, comm);
 	if (call == NPS_CALL_COMM_NEW || call == NPS_CALL_COMM_END) {
 		err = nps_history__reset(&names->groups, key, record_time(ev));
-		if (!err)
-			err = nps_history__reset(&names->ranks, key, record_time(ev));
+		if (err)
+			return err;
+		err = nps_history__reset(&names->ranks, key, record_time(ev));
+		if (err)
+			return err;
 	}
-	if (!err && name != NPS_NONE && *nps_strings__get(&names->model->strings, name))
+	if (name != NPS_NONE && *nps_strings__get(&names->model->strings, name)) {
 		err = nps_history__add(&names->groups, key, record_time(ev), name);
-	if (!err && nps_event_arg(ev, NPS_M_RANKS, &ranks))
-		err = nps_history__add(&names->ranks, key, record_time(ev), (uint32_t)ranks);
-	return err;
+		if (err)
+			return err;
+	}
+	if (!nps_event_arg(ev, NPS_M_RANKS, &ranks))
+		return 0;
+	return nps_history__add(&names->ranks, key, record_time(ev), (uint32_t)ranks);
 }
 
 static bool is_naming(const struct nps_event *ev)
@@ -146,11 +152,54 @@ static int names_collect(const struct nps_session *model, struct nps_vec *keys, 
 	return nps_vec__resize(keys, 2 * keys->len);
 }
 
+/* Applies the naming events, in order of time. */
+static int names_on_events(struct nps_names *names, struct nps_plans *plans)
+{
+	struct nps_session *model = names->model;
+	struct nps_vec keys;
+	size_t n = 0;
+	int err;
+
+	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
+	err = names_collect(model, &keys, &n);
+	if (err)
+		goto out;
+	if (n)
+		nps_sort_keys(keys.data, (struct nps_key *)keys.data + n, n);
+	for (size_t i = 0; !err && i < n; i++) {
+		struct nps_event *ev =
+			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
+
+		err = names_on_event(names, plans, ev);
+	}
+out:
+	nps_vec__free(&keys);
+	return err;
+}
+
+static int names_fill(struct nps_names *names, struct nps_plans *plans)
+{
+	int err = names_on_events(names, plans);
+
+	for (uint32_t p = 0; !err && p < names->model->nprocs; p++)
+		err = add_symbols(names, p);
+	if (err)
+		return err;
+	err = nps_history__finish(&names->funcs);
+	if (err)
+		return err;
+	err = nps_history__finish(&names->groups);
+	if (err)
+		return err;
+	err = nps_history__finish(&names->ranks);
+	if (err)
+		return err;
+	return nps_plans__finish(plans);
+}
+
 int nps_names__build(struct nps_names *names, struct nps_session *model)
 {
 	struct nps_plans plans;
-	struct nps_vec keys;
-	size_t n = 0;
 	int err;
 
 	*names = (struct nps_names){ .model = model };
@@ -161,28 +210,8 @@ int nps_names__build(struct nps_names *names, struct nps_session *model)
 	nps_vec__init(&names->l0s, model->tmpfd, sizeof(struct nps_l0));
 	nps_loss_intervals__init(&names->loss_intervals, model->tmpfd);
 	nps_plans__init(&plans, names);
-	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
-	err = names_collect(model, &keys, &n);
-	if (!err && n)
-		nps_sort_keys(keys.data, (struct nps_key *)keys.data + n, n);
-	for (size_t i = 0; !err && i < n; i++) {
-		struct nps_event *ev =
-			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
-
-		err = names_on_event(names, &plans, ev);
-	}
-	for (uint32_t p = 0; !err && p < model->nprocs; p++)
-		err = add_symbols(names, p);
-	if (!err)
-		err = nps_history__finish(&names->funcs);
-	if (!err)
-		err = nps_history__finish(&names->groups);
-	if (!err)
-		err = nps_history__finish(&names->ranks);
-	if (!err)
-		err = nps_plans__finish(&plans);
+	err = names_fill(names, &plans);
 	nps_plans__free(&plans);
-	nps_vec__free(&keys);
 	return err;
 }
 

@@ -290,24 +290,38 @@ static int forget_shared_sizes(struct nps_walk *w)
 	return 0;
 }
 
-static int nest_finish(struct nps_walk *w)
+static int resolve_syncs(struct nps_walk *w)
 {
 	int err = nps_history__finish(&w->streams);
 
-	if (!err)
-		err = nps_history__finish(&w->event_marks);
+	if (err)
+		return err;
+	err = nps_history__finish(&w->event_marks);
 	for (size_t i = 0; !err && i < w->syncs.len; i++)
 		err = resolve_sync(w, &NPS_AT(&w->syncs, struct nps_pending_sync, i));
-	if (!err)
-		err = nps_walk__finish_timings(w);
-	if (!err)
-		err = forget_shared_sizes(w);
+	return err;
+}
+
+static int nest_finish(struct nps_walk *w)
+{
+	int err = resolve_syncs(w);
+
+	if (err)
+		return err;
+	err = nps_walk__finish_timings(w);
+	if (err)
+		return err;
+	err = forget_shared_sizes(w);
+	if (err)
+		return err;
 	nps_walk__name_pending(w);
-	if (!err)
-		err = nps_walk__assign_operands(w);
-	if (!err)
-		err = nps_walk__finish_memory(w);
-	return err ? err : nps_walk__finish_marks(w);
+	err = nps_walk__assign_operands(w);
+	if (err)
+		return err;
+	err = nps_walk__finish_memory(w);
+	if (err)
+		return err;
+	return nps_walk__finish_marks(w);
 }
 
 /* --- order --- */
@@ -377,11 +391,36 @@ static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 	w->sent.n = 0;
 }
 
+/* Walks the events, the rows of KEYS. */
+static int walk_events(struct nps_walk *w, const struct nps_vec *keys)
+{
+	struct nps_session *model = w->model;
+	uint32_t group = NPS_NONE;
+	int err = 0;
+
+	nps_progress__stage(model->progress, "matching calls", keys->len, "records");
+	for (size_t i = 0; !err && i < keys->len; i++) {
+		const struct nps_key *key = &NPS_AT(keys, struct nps_key, i);
+		const struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, key->row);
+
+		if (!(i & (COOL - 1))) {
+			nps_vec__cool(&model->events);
+			nps_vec__cool(keys);
+		}
+		nps_progress__add(model->progress, 1);
+		if (key->group != group)
+			new_thread(w, ev);
+		group = key->group;
+		err = nest_on_event(w, ev);
+	}
+	end_thread(w);
+	return err;
+}
+
 int nps_nest__run(struct nps_session *model, struct nps_names *names)
 {
 	struct nps_walk *w = calloc(1, sizeof(*w));
 	struct nps_vec keys;
-	uint32_t group = NPS_NONE;
 	int err;
 
 	if (!w)
@@ -400,24 +439,13 @@ int nps_nest__run(struct nps_session *model, struct nps_names *names)
 					? nps_strings__addz(&model->strings, nps_probe_info(i)->symbol)
 					: NPS_NONE;
 	err = sort_events(model, &keys);
-	nps_progress__stage(model->progress, "matching calls", keys.len, "records");
-	for (size_t i = 0; !err && i < keys.len; i++) {
-		const struct nps_key *key = &NPS_AT(&keys, struct nps_key, i);
-		const struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, key->row);
-
-		if (!(i & (COOL - 1))) {
-			nps_vec__cool(&model->events);
-			nps_vec__cool(&keys);
-		}
-		nps_progress__add(model->progress, 1);
-		if (key->group != group)
-			new_thread(w, ev);
-		group = key->group;
-		err = nest_on_event(w, ev);
-	}
-	end_thread(w);
-	if (!err)
-		err = nest_finish(w);
+	if (err)
+		goto out;
+	err = walk_events(w, &keys);
+	if (err)
+		goto out;
+	err = nest_finish(w);
+out:
 	nps_vec__free(&keys);
 	nps_vec__free(&w->pending);
 	nps_vec__free(&w->syncs);
@@ -436,7 +464,7 @@ int nps_nest__number(struct nps_session *model)
 	int err = 0;
 
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
-	for (uint32_t p = 0; !err && p < model->nprocs; p++) {
+	for (uint32_t p = 0; p < model->nprocs; p++) {
 		struct nps_proc *proc = &model->procs[p];
 		size_t n = proc->cann.len;
 		struct nps_cann *rows = proc->cann.data;
@@ -446,8 +474,9 @@ int nps_nest__number(struct nps_session *model)
 			continue;
 		keys.len = 0;
 		err = n >= NPS_NONE / 2 ? -EOVERFLOW : nps_vec__resize(&keys, 2 * n);
-		if (!err)
-			err = nps_vec__resize(&proc->cann_order, n);
+		if (err)
+			break;
+		err = nps_vec__resize(&proc->cann_order, n);
 		if (err)
 			break;
 		key = keys.data;

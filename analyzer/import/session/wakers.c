@@ -58,21 +58,46 @@ static int check_run(struct check *c, size_t row)
 	return 0;
 }
 
+/* Notes the calls from CALL on that began by TIME as the latest of their threads. */
+static int note_calls(struct check *c, size_t *call, uint64_t time)
+{
+	const struct nps_osrt_table *t = &c->m->osrt;
+	int err = 0;
+
+	for (; !err && *call < t->t.len && t->start[*call] <= time; ++*call)
+		if (t->shape[*call] != NPS_OS_FAULT) /* it can come inside of a call */
+			err = nps_map__put(&c->call_of, (uint32_t)t->gtid[*call], *call + 1);
+	return err;
+}
+
+static int check_runs(struct check *c)
+{
+	const struct nps_run_table *run = &c->m->run;
+	size_t call = 0;
+
+	for (size_t i = 0; i < run->t.len; i++) {
+		int err = note_calls(c, &call, run->start[i]);
+
+		if (err)
+			return err;
+		err = check_run(c, i);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int nps_wakers__check(struct nps_model *m)
 {
 	struct check c = { .m = m };
-	size_t call = 0;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->run.t.len; i++)
 		err = nps_map__put(&c.own, m->run.tid[i], 1);
-	for (size_t i = 0; !err && i < m->run.t.len; i++) {
-		for (; !err && call < m->osrt.t.len && m->osrt.start[call] <= m->run.start[i]; call++)
-			if (m->osrt.shape[call] != NPS_OS_FAULT) /* it can come inside of a call */
-				err = nps_map__put(&c.call_of, (uint32_t)m->osrt.gtid[call], call + 1);
-		if (!err)
-			err = check_run(&c, i);
-	}
+	if (err)
+		goto out;
+	err = check_runs(&c);
+out:
 	nps_map__free(&c.sleeps);
 	nps_map__free(&c.call_of);
 	nps_map__free(&c.own);
