@@ -167,13 +167,14 @@ int dcmi_get_device_hbm_info(int card_id, int device_id, struct dcmi_hbm_info *i
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_hbm_info){ .memory_size = s.hbm_total / MB,
-						.freq = 1600,
-						.memory_usage = s.hbm_used / MB,
-						.temp = temperature(&s) - 3,
-						.bandwith_util_rate = s.load / 10 };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_hbm_info){ .memory_size = s.hbm_total / MB,
+					.freq = 1600,
+					.memory_usage = s.hbm_used / MB,
+					.temp = temperature(&s) - 3,
+					.bandwith_util_rate = s.load / 10 };
+	return DCMI_OK;
 }
 
 int dcmi_get_device_memory_info_v3(int card_id, int device_id, struct dcmi_get_memory_info_stru *info)
@@ -181,14 +182,14 @@ int dcmi_get_device_memory_info_v3(int card_id, int device_id, struct dcmi_get_m
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_get_memory_info_stru){ .memory_size = s.hbm_total / MB,
-							    .memory_available =
-								    (s.hbm_total - s.hbm_used) / MB,
-							    .freq = 1600,
-							    .hugepagesize = HUGE_KB,
-							    .utiliza = memory_percent(&s) };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_get_memory_info_stru){ .memory_size = s.hbm_total / MB,
+						    .memory_available = (s.hbm_total - s.hbm_used) / MB,
+						    .freq = 1600,
+						    .hugepagesize = HUGE_KB,
+						    .utiliza = memory_percent(&s) };
+	return DCMI_OK;
 }
 
 int dcmi_get_device_aicore_info(int card_id, int device_id, struct dcmi_aicore_info *info)
@@ -196,9 +197,10 @@ int dcmi_get_device_aicore_info(int card_id, int device_id, struct dcmi_aicore_i
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_aicore_info){ s.core_mhz, s.core_mhz };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_aicore_info){ s.core_mhz, s.core_mhz };
+	return DCMI_OK;
 }
 
 int dcmi_get_device_aicpu_info(int card_id, int device_id, struct dcmi_aicpu_info *info)
@@ -206,9 +208,10 @@ int dcmi_get_device_aicpu_info(int card_id, int device_id, struct dcmi_aicpu_inf
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_aicpu_info){ .max_freq = 2000, .cur_freq = 2000, .aicpu_num = s.aicpus };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_aicpu_info){ .max_freq = 2000, .cur_freq = 2000, .aicpu_num = s.aicpus };
+	return DCMI_OK;
 }
 
 int dcmi_get_device_frequency(int card_id, int device_id, int input_type, unsigned int *frequency)
@@ -240,9 +243,10 @@ int dcmi_get_device_temperature(int card_id, int device_id, int *degrees)
 	struct dsmi_state s;
 	int err = query(card_id, device_id, degrees, &s);
 
-	if (!err)
-		*degrees = temperature(&s);
-	return err;
+	if (err)
+		return err;
+	*degrees = temperature(&s);
+	return DCMI_OK;
 }
 
 int dcmi_get_device_power_info(int card_id, int device_id, int *power)
@@ -250,9 +254,10 @@ int dcmi_get_device_power_info(int card_id, int device_id, int *power)
 	struct dsmi_state s;
 	int err = query(card_id, device_id, power, &s);
 
-	if (!err)
-		*power = (int)s.power;
-	return err;
+	if (err)
+		return err;
+	*power = (int)s.power;
+	return DCMI_OK;
 }
 
 int dcmi_get_device_voltage(int card_id, int device_id, unsigned int *voltage)
@@ -260,9 +265,10 @@ int dcmi_get_device_voltage(int card_id, int device_id, unsigned int *voltage)
 	struct dsmi_state s;
 	int err = query(card_id, device_id, voltage, &s);
 
-	if (!err)
-		*voltage = 85;
-	return err;
+	if (err)
+		return err;
+	*voltage = 85;
+	return DCMI_OK;
 }
 
 int dcmi_get_device_sensor_info(int card_id, int device_id, int sensor_id, union dcmi_sensor_info *info)
@@ -304,9 +310,10 @@ int dcmi_get_device_llc_perf_para(int card_id, int device_id, struct dcmi_llc_pe
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_llc_perf){ 75, 75, s.load * 1024 };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_llc_perf){ 75, 75, s.load * 1024 };
+	return DCMI_OK;
 }
 
 /* What was moved while the call waited, per second. */
@@ -455,9 +462,10 @@ int dcmi_get_device_health(int card_id, int device_id, unsigned int *health)
 	struct dsmi_state s;
 	int err = query(card_id, device_id, health, &s);
 
-	if (!err)
-		*health = 0;
-	return err;
+	if (err)
+		return err;
+	*health = 0;
+	return DCMI_OK;
 }
 
 int dcmi_get_device_errorcode_v2(int card_id, int device_id, int *error_count, unsigned int *error_code_list,
@@ -467,9 +475,10 @@ int dcmi_get_device_errorcode_v2(int card_id, int device_id, int *error_count, u
 	int err = query(card_id, device_id, error_code_list ? error_count : NULL, &s);
 
 	(void)list_len;
-	if (!err)
-		*error_count = 0;
-	return err;
+	if (err)
+		return err;
+	*error_count = 0;
+	return DCMI_OK;
 }
 
 int dcmi_get_device_pcie_info_v2(int card_id, int device_id, struct dcmi_pcie_info_all *info)
@@ -477,13 +486,14 @@ int dcmi_get_device_pcie_info_v2(int card_id, int device_id, struct dcmi_pcie_in
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_pcie_info_all){ .vendorid = 0x19e5,
-						     .subvendorid = 0x0200,
-						     .deviceid = 0xd802,
-						     .subdeviceid = 0x0100,
-						     .bdf_busid = 0x81 + (uint32_t)card_id };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_pcie_info_all){ .vendorid = 0x19e5,
+					     .subvendorid = 0x0200,
+					     .deviceid = 0xd802,
+					     .subdeviceid = 0x0100,
+					     .bdf_busid = 0x81 + (uint32_t)card_id };
+	return DCMI_OK;
 }
 
 int dcmi_get_device_chip_info_v2(int card_id, int device_id, struct dcmi_chip_info_v2 *info)
@@ -507,9 +517,10 @@ int dcmi_get_device_cgroup_info(int card_id, int device_id, struct dcmi_cgroup_i
 	struct dsmi_state s;
 	int err = query(card_id, device_id, info, &s);
 
-	if (!err)
-		*info = (struct dcmi_cgroup_info){ s.hbm_total, s.hbm_used, s.hbm_used };
-	return err;
+	if (err)
+		return err;
+	*info = (struct dcmi_cgroup_info){ s.hbm_total, s.hbm_used, s.hbm_used };
+	return DCMI_OK;
 }
 
 int dcmi_get_affinity_cpu_info_by_device_id(int card_id, int device_id, char *affinity_cpu, int *length)
@@ -517,9 +528,10 @@ int dcmi_get_affinity_cpu_info_by_device_id(int card_id, int device_id, char *af
 	struct dsmi_state s;
 	int err = query(card_id, device_id, length ? affinity_cpu : NULL, &s);
 
-	if (!err && *length < 8)
-		err = DCMI_ERR_CODE_INVALID_PARAMETER;
-	if (!err)
-		*length = snprintf(affinity_cpu, (size_t)*length, "0-%d", 1);
-	return err;
+	if (err)
+		return err;
+	if (*length < 8)
+		return DCMI_ERR_CODE_INVALID_PARAMETER;
+	*length = snprintf(affinity_cpu, (size_t)*length, "0-%d", 1);
+	return DCMI_OK;
 }

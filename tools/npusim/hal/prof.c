@@ -263,13 +263,14 @@ int prof_drv_start(unsigned int device_id, unsigned int channel_id, struct prof_
 	sched_retire(d, truth_now());
 	err = start(d, kind, para);
 	pthread_mutex_unlock(&d->lock);
-	if (!err)
-		board_ring(&d->board, d->board.slot);
-	if (!err && kind->sample && !sampler_wake()) {
+	if (err)
+		return err;
+	board_ring(&d->board, d->board.slot);
+	if (kind->sample && !sampler_wake()) {
 		prof_stop(device_id, channel_id);
 		return PROF_ERROR;
 	}
-	return err;
+	return PROF_OK;
 }
 
 /* NULL unless the channel runs in this process; else with the device locked. */

@@ -143,9 +143,10 @@ drvError_t halSqTaskSend(uint32_t devId, struct halTaskSendInfo *info)
 	pthread_mutex_unlock(&d->lock);
 	if (wake)
 		board_ring(&d->board, d->board.slot);
-	if (!err)
-		kmod_send(devId, info);
-	return err;
+	if (err)
+		return err;
+	kmod_send(devId, info);
+	return DRV_ERROR_NONE;
 }
 
 static void wait_for_progress(struct device *d)

@@ -60,21 +60,26 @@ static struct rendezvous *open_rendezvous(const char *path)
 	return r == MAP_FAILED ? NULL : r;
 }
 
+static rtError_t offer_notify(struct comm *c, struct rendezvous *r, int32_t device, uint32_t peer, int m)
+{
+	rtError_t err = rtNotifyCreate(device, &c->own[peer][m]);
+
+	if (err)
+		return err;
+	return rtIpcSetNotifyName(c->own[peer][m], r->notify[c->rank][peer][m], NOTIFY_NAME_BYTES);
+}
+
 static rtError_t offer_notifies(struct comm *c, struct rendezvous *r)
 {
 	int32_t device = 0;
 	rtError_t err = rtGetDevice(&device);
 
-	if (!err)
-		err = rtGetDevicePhyIdByIndex((uint32_t)device, &r->device[c->rank]);
-	for (uint32_t peer = 0; peer < c->nranks && !err; peer++) {
-		for (int m = 0; m < MEETINGS && peer != c->rank && !err; m++) {
-			err = rtNotifyCreate(device, &c->own[peer][m]);
-			if (!err)
-				err = rtIpcSetNotifyName(c->own[peer][m], r->notify[c->rank][peer][m],
-							 NOTIFY_NAME_BYTES);
-		}
-	}
+	if (err)
+		return err;
+	err = rtGetDevicePhyIdByIndex((uint32_t)device, &r->device[c->rank]);
+	for (uint32_t peer = 0; peer < c->nranks && !err; peer++)
+		for (int m = 0; m < MEETINGS && peer != c->rank && !err; m++)
+			err = offer_notify(c, r, device, peer, m);
 	return err;
 }
 

@@ -168,13 +168,16 @@ static int __init pbl_init(void)
 	if (err)
 		return err;
 	err = uda_init();
-	if (!err) {
-		err = misc_register(&manager);
-		if (err)
-			uda_exit();
-	}
 	if (err)
-		npusim_truth_exit();
+		goto end_truth;
+	err = misc_register(&manager);
+	if (err)
+		goto end_uda;
+	return 0;
+end_uda:
+	uda_exit();
+end_truth:
+	npusim_truth_exit();
 	return err;
 }
 

@@ -293,15 +293,19 @@ static int __init trs_init(void)
 		return -EINVAL;
 	for (unsigned int i = 0; i < npusim_devices() && !err; i++)
 		err = add_instance(i);
-	if (!err)
-		err = trs_proc_init(npusim_devices());
-	if (!err) {
-		err = drv_ascend_register_sub_module("TSDRV", &trs_fops);
-		if (err)
-			trs_proc_exit();
-	}
 	if (err)
-		remove_instances();
+		goto end_instances;
+	err = trs_proc_init(npusim_devices());
+	if (err)
+		goto end_instances;
+	err = drv_ascend_register_sub_module("TSDRV", &trs_fops);
+	if (err)
+		goto end_proc;
+	return 0;
+end_proc:
+	trs_proc_exit();
+end_instances:
+	remove_instances();
 	return err;
 }
 

@@ -48,15 +48,16 @@ struct op_kernel {
 static aclnnStatus plan_kernels(aclOpExecutor *executor, const struct op_kernel *kernels,
 				const aclTensor *sized_by)
 {
-	aclnnStatus err = ACLNN_SUCCESS;
+	for (; kernels->l0; kernels++) {
+		aclnnStatus err;
 
-	for (; kernels->l0 && !err; kernels++) {
 		InitL0Context(kernels->l0->op, executor);
 		err = AddToKernelLauncher(executor, kernels->l0->kernel, blocks_for(sized_by));
-		if (!err)
-			SetKernelTensors(executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX);
+		if (err)
+			return err;
+		SetKernelTensors(executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX);
 	}
-	return err;
+	return ACLNN_SUCCESS;
 }
 
 static aclnnStatus plan(const char *api, const struct op_kernel *kernels, const aclTensor *sized_by,

@@ -45,9 +45,10 @@ aclError aclrtGetDeviceCountImpl(uint32_t *count)
 	int32_t n;
 	rtError_t err = rtGetDeviceCount(&n);
 
-	if (!err)
-		*count = (uint32_t)n;
-	return err;
+	if (err)
+		return err;
+	*count = (uint32_t)n;
+	return ACL_SUCCESS;
 }
 
 const char *aclrtGetSocNameImpl(void)
@@ -205,9 +206,10 @@ aclError aclrtQueryEventImpl(aclrtEvent event, aclrtEventStatus *status)
 	int recorded;
 	rtError_t err = rtEventQueryStatus(event, &recorded);
 
-	if (!err)
-		*status = !recorded;
-	return err;
+	if (err)
+		return err;
+	*status = !recorded;
+	return ACL_SUCCESS;
 }
 
 aclError aclrtSynchronizeEventImpl(aclrtEvent event)

@@ -175,9 +175,10 @@ rtError_t rtCtxCreate(rtContext_t *ctx, uint32_t flags, int32_t device)
 	if (!ctx)
 		return ACL_ERROR_RT_PARAM_INVALID;
 	err = open_context(device, &made);
-	if (!err)
-		*ctx = current = made;
-	return err;
+	if (err)
+		return err;
+	*ctx = current = made;
+	return ACL_SUCCESS;
 }
 
 rtError_t rtCtxDestroy(rtContext_t ctx)

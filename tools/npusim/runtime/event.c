@@ -213,11 +213,13 @@ rtError_t rtEventElapsedTime(float *ms, rtEvent_t start, rtEvent_t end)
 	uint64_t from, to;
 	rtError_t err = event_syscnt(start, &from);
 
-	if (!err)
-		err = event_syscnt(end, &to);
-	if (!err)
-		*ms = (float)((double)(int64_t)(to - from) * tick_ns(((struct event *)start)->device) / 1e6);
-	return err;
+	if (err)
+		return err;
+	err = event_syscnt(end, &to);
+	if (err)
+		return err;
+	*ms = (float)((double)(int64_t)(to - from) * tick_ns(((struct event *)start)->device) / 1e6);
+	return ACL_SUCCESS;
 }
 
 rtError_t rtEventGetTimeStamp(uint64_t *timestamp, rtEvent_t event)
@@ -225,9 +227,10 @@ rtError_t rtEventGetTimeStamp(uint64_t *timestamp, rtEvent_t event)
 	uint64_t ticks;
 	rtError_t err = event_syscnt(event, &ticks);
 
-	if (!err)
-		*timestamp = (uint64_t)((double)ticks * tick_ns(((struct event *)event)->device) / 1000);
-	return err;
+	if (err)
+		return err;
+	*timestamp = (uint64_t)((double)ticks * tick_ns(((struct event *)event)->device) / 1000);
+	return ACL_SUCCESS;
 }
 
 rtError_t rtNotifyCreate(int32_t device, rtNotify_t *notify)

@@ -41,15 +41,20 @@ static uint32_t hash(const char *s)
 	return h ^ h >> 15;
 }
 
+static rtError_t copy_to_device(struct binary *b, const char *image, size_t size)
+{
+	rtError_t err = rtMalloc(&b->device_copy, size, 0, 0);
+
+	if (err)
+		return err;
+	return rtMemcpy(b->device_copy, size, image, size, RT_MEMCPY_HOST_TO_DEVICE);
+}
+
 static rtError_t load(char *image, size_t size, rtBinHandle *handle)
 {
 	struct binary *b = calloc(1, sizeof(*b));
-	rtError_t err = ACL_ERROR_RT_MEMORY_ALLOCATION;
+	rtError_t err = b ? copy_to_device(b, image, size) : ACL_ERROR_RT_MEMORY_ALLOCATION;
 
-	if (b)
-		err = rtMalloc(&b->device_copy, size, 0, 0);
-	if (!err)
-		err = rtMemcpy(b->device_copy, size, image, size, RT_MEMCPY_HOST_TO_DEVICE);
 	if (err) {
 		free(b);
 		free(image);

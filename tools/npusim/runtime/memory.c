@@ -47,11 +47,11 @@ rtError_t rtMemGetInfoEx(uint32_t type, size_t *free, size_t *total)
 	if (!ctx)
 		return ACL_ERROR_RT_CONTEXT_NULL;
 	err = from_driver(halMemGetInfo(ctx->device, type, &info));
-	if (!err) {
-		*free = info.phy_free;
-		*total = info.phy_total;
-	}
-	return err;
+	if (err)
+		return err;
+	*free = info.phy_free;
+	*total = info.phy_total;
+	return ACL_SUCCESS;
 }
 
 rtError_t rtReserveMemAddress(void **virPtr, size_t size, size_t align, void *addr, uint64_t flags)

@@ -225,9 +225,10 @@ static rtError_t send_locked(struct stream *s, struct stars_sqe *sqe)
 		return err;
 	number(s, sqe);
 	err = from_driver(halSqTaskSend(s->device, &info));
-	if (!err)
-		s->sent++;
-	return err;
+	if (err)
+		return err;
+	s->sent++;
+	return ACL_SUCCESS;
 }
 
 /* The first task of a new round of ids reports the round to the device. */
@@ -260,9 +261,10 @@ rtError_t stream_wait(struct stream *s, uint64_t position, int32_t timeout)
 {
 	rtError_t err = from_driver(sqcq_wait_done(s->device, s->sq, position, timeout));
 
-	if (!err)
-		event_collect(s->device);
-	return err;
+	if (err)
+		return err;
+	event_collect(s->device);
+	return ACL_SUCCESS;
 }
 
 static uint64_t stream_sent(struct stream *s)
