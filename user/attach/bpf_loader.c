@@ -29,22 +29,34 @@ int nps_bpf_loader__map_fd(const struct nps_bpf_loader *k, const char *name)
 	return m ? bpf_map__fd(m) : -ENOENT;
 }
 
-int nps_bpf_loader__attach(struct nps_bpf_loader *k)
+static int attach_objects(struct nps_bpf_loader *k)
 {
 	int err = k->legacy ? nps_legacy__attach(k->legacy) : sched_bpf__attach(k->sched);
 
-	if (!err && k->runtime && !k->cap.task_storage) {
+	if (err)
+		return err;
+	if (k->runtime && !k->cap.task_storage) {
 		k->runtime->links.thread_ended = bpf_program__attach(k->runtime->progs.thread_ended);
-		err = k->runtime->links.thread_ended ? 0 : -errno;
+		if (!k->runtime->links.thread_ended)
+			return -errno;
 	}
-	if (!err && k->osrt)
+	if (k->osrt) {
 		err = osrt_bpf__attach(k->osrt);
-	if (!err && k->irq && nps_irq_tracer__attach(k->irq)) {
+		if (err)
+			return err;
+	}
+	if (k->irq && nps_irq_tracer__attach(k->irq)) {
 		nps_irq_tracer__close(k->irq);
 		k->irq = NULL;
 	}
-	if (!err)
-		nps_os_io__attach(k->io); /* prints what is missing: the capture continues without it */
+	nps_os_io__attach(k->io); /* prints what is missing: the capture continues without it */
+	return 0;
+}
+
+int nps_bpf_loader__attach(struct nps_bpf_loader *k)
+{
+	int err = attach_objects(k);
+
 	if (err)
 		nps_warn("cannot attach to tracepoints: %s", strerror(-err));
 	return err;

@@ -203,11 +203,15 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	bpf_program__set_autoload(k->runtime->progs.thread_ended, !k->cap.task_storage);
 	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
 	err = nps_bpf_loader__share_maps(k, k->runtime->obj);
-	if (!err)
-		err = runtime_bpf__load(k->runtime);
-	if (!err)
-		err = loader_make_trampolines(k);
-	return err ? err : set_domains(k, opts->mstx);
+	if (err)
+		return err;
+	err = runtime_bpf__load(k->runtime);
+	if (err)
+		return err;
+	err = loader_make_trampolines(k);
+	if (err)
+		return err;
+	return set_domains(k, opts->mstx);
 }
 
 static int load_osrt(struct nps_bpf_loader *k, const struct nps_bpf_loader_opts *opts)
@@ -222,8 +226,9 @@ static int load_osrt(struct nps_bpf_loader *k, const struct nps_bpf_loader_opts 
 	bpf_program__set_autoattach(k->osrt->progs.open_syscalls, false); /* runs at the end only */
 	err = nps_bpf_loader__adopt(k, k->osrt->obj, opts->ring_bytes,
 				    (uint64_t *)&k->osrt->rodata->wake_bytes);
-	if (!err)
-		err = osrt_bpf__load(k->osrt);
+	if (err)
+		return err;
+	err = osrt_bpf__load(k->osrt);
 	if (err)
 		return err;
 	err = nps_os_io__open(k, opts->ring_bytes, &k->io);
@@ -231,6 +236,18 @@ static int load_osrt(struct nps_bpf_loader *k, const struct nps_bpf_loader_opts 
 		nps_warn("no requests of block devices and no major page faults in this capture: %s",
 			 strerror(-err));
 	return 0;
+}
+
+static int start_hostsys(struct nps_bpf_loader *k)
+{
+	int err = nps_bpf_loader__share_maps(k, k->hostsys->obj);
+
+	if (err)
+		return err;
+	err = hostsys_bpf__load(k->hostsys);
+	if (err)
+		return err;
+	return hostsys_bpf__attach(k->hostsys);
 }
 
 /* One way to count bytes of sockets: by the tracepoints (Linux 6.3), else by probes of kernel functions. */
@@ -245,11 +262,7 @@ static int try_hostsys(struct nps_bpf_loader *k, bool tracepoints)
 	while ((prog = bpf_object__next_program(k->hostsys->obj, prog)))
 		bpf_program__set_autoload(prog, (bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT) ==
 							tracepoints);
-	err = nps_bpf_loader__share_maps(k, k->hostsys->obj);
-	if (!err)
-		err = hostsys_bpf__load(k->hostsys);
-	if (!err)
-		err = hostsys_bpf__attach(k->hostsys);
+	err = start_hostsys(k);
 	if (err) {
 		hostsys_bpf__destroy(k->hostsys);
 		k->hostsys = NULL;
@@ -362,17 +375,20 @@ static int load_all(struct nps_bpf_loader *k, const struct nps_bpf_loader_opts *
 	pthread_t thread;
 	int err = load_sched(k, opts);
 
-	if (!err)
-		err = create_rings(k, opts->ring_bytes);
+	if (err)
+		return err;
+	err = create_rings(k, opts->ring_bytes);
 	if (err)
 		return err;
 	beside = beside && !pthread_create(&thread, NULL, load_system_beside, &system);
 	err = load_runtime_as_can_be(k, opts);
 	if (beside)
 		pthread_join(thread, NULL);
-	else if (!err)
+	if (err)
+		return err;
+	if (!beside)
 		load_system_beside(&system);
-	return err ? err : system.err;
+	return system.err;
 }
 
 int nps_bpf_loader__open(const struct nps_capability *cap, const struct nps_bpf_loader_opts *opts,

@@ -149,6 +149,14 @@ static bool is_plausible(const Elf64_Ehdr *eh)
 	       eh->e_phnum <= NPS_BUDGET_SEGMENTS;
 }
 
+static int read_headers(struct nps_elf *e)
+{
+	if (!read_at(e->fd, &e->ehdr, sizeof(e->ehdr), 0) || !is_plausible(&e->ehdr))
+		return -ENOEXEC;
+	read_segments(e);
+	return read_sections(e);
+}
+
 int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out)
 {
 	struct nps_elf *e;
@@ -164,11 +172,7 @@ int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out)
 	e->budget = budget;
 	e->file_size = (uint64_t)st.st_size;
 	e->names_left = NPS_BUDGET_NAMES;
-	err = read_at(fd, &e->ehdr, sizeof(e->ehdr), 0) && is_plausible(&e->ehdr) ? 0 : -ENOEXEC;
-	if (!err) {
-		read_segments(e);
-		err = read_sections(e);
-	}
+	err = read_headers(e);
 	if (err)
 		nps_elf__close(e);
 	else
@@ -246,10 +250,24 @@ static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *o
 	return false;
 }
 
+static int read_blocks_of_names(struct nps_elf *e, struct table *t)
+{
+	for (uint64_t at = 0; at < t->names_size; at += BLOCK) {
+		size_t n = t->names_size - at < BLOCK ? t->names_size - at : BLOCK;
+
+		if (nps_budget__spent(e->budget))
+			return -ETIME;
+		if (!read_at(e->fd, t->names + at, n, t->names_offset + at))
+			return -ENOEXEC;
+	}
+	return 0;
+}
+
 /* -E2BIG, -ETIME; -ENOEXEC: the names do not exist any more, or do not end. */
 static int read_names(struct nps_elf *e, struct table *t)
 {
 	const char *last;
+	int err;
 
 	if (t->names)
 		return 0;
@@ -259,14 +277,8 @@ static int read_names(struct nps_elf *e, struct table *t)
 	if (!t->names)
 		return -ENOMEM;
 	e->names_left -= t->names_size;
-	for (uint64_t at = 0; at < t->names_size; at += BLOCK) {
-		size_t n = t->names_size - at < BLOCK ? t->names_size - at : BLOCK;
-		int err = nps_budget__spent(e->budget)				    ? -ETIME
-			  : !read_at(e->fd, t->names + at, n, t->names_offset + at) ? -ENOEXEC
-										    : 0;
-
-		if (!err)
-			continue;
+	err = read_blocks_of_names(e, t);
+	if (err) {
 		e->names_left += t->names_size;
 		free(t->names);
 		t->names = NULL;
@@ -318,20 +330,22 @@ static int for_each_of_table(struct nps_elf *e, struct table *t,
 static int for_each_in(struct nps_elf *e, uint32_t type, int (*each)(const struct nps_elf_function *, void *),
 		       void *arg)
 {
-	int err = 0;
-
-	for (size_t i = 0; !err && i < e->n_tables; i++) {
+	for (size_t i = 0; i < e->n_tables; i++) {
 		struct table *t = &e->tables[i];
+		int err;
 
 		if (t->type != type)
 			continue;
 		err = read_names(e, t);
 		if (err == -ENOEXEC)
-			err = 0; /* another table may be valid */
-		else if (!err)
-			err = for_each_of_table(e, t, each, arg);
+			continue; /* another table may be valid */
+		if (err)
+			return err;
+		err = for_each_of_table(e, t, each, arg);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 bool nps_elf__has_symbols(struct nps_elf *e)

@@ -23,21 +23,25 @@ struct nps_irq_tracer {
 	int n_links;
 };
 
+static int irq_load(struct nps_irq_tracer *irq, struct nps_bpf_loader *k, uint64_t wake_bytes)
+{
+	int err;
+
+	irq->skel = irq_bpf__open();
+	if (!irq->skel)
+		return -errno;
+	memcpy((void *)&irq->skel->rodata->wake_bytes, &wake_bytes, sizeof(wake_bytes));
+	err = nps_bpf_loader__share_maps(k, irq->skel->obj);
+	if (err)
+		return err;
+	return irq_bpf__load(irq->skel);
+}
+
 int nps_irq_tracer__open(struct nps_bpf_loader *k, uint64_t wake_bytes, struct nps_irq_tracer **out)
 {
 	struct nps_irq_tracer *irq = calloc(1, sizeof(*irq));
-	int err = irq ? 0 : -ENOMEM;
+	int err = irq ? irq_load(irq, k, wake_bytes) : -ENOMEM;
 
-	if (!err) {
-		irq->skel = irq_bpf__open();
-		err = irq->skel ? 0 : -errno;
-	}
-	if (!err) {
-		memcpy((void *)&irq->skel->rodata->wake_bytes, &wake_bytes, sizeof(wake_bytes));
-		err = nps_bpf_loader__share_maps(k, irq->skel->obj);
-	}
-	if (!err)
-		err = irq_bpf__load(irq->skel);
 	if (err) {
 		nps_warn("interrupts are not recorded: cannot load their BPF programs: %s: %s",
 			 strerror(-err), nps_bpf_loader__advice(err));

@@ -35,23 +35,30 @@ static int fill_specs(const struct nps_legacy *l)
 	return 0;
 }
 
+static int legacy_load(struct nps_legacy *l)
+{
+	int err;
+
+	l->skel = legacy_bpf__open();
+	if (!l->skel)
+		return -errno;
+	bpf_program__set_autoload(l->skel->progs.syscall_entered, l->syscalls);
+	bpf_program__set_autoload(l->skel->progs.syscall_returned, l->syscalls);
+	err = legacy_bpf__load(l->skel);
+	if (err)
+		return err;
+	return fill_specs(l);
+}
+
 int nps_legacy__open(bool syscalls, struct nps_legacy **out)
 {
 	struct nps_legacy *l = calloc(1, sizeof(*l));
-	int err = -ENOMEM;
+	int err;
 
 	if (!l)
-		return err;
+		return -ENOMEM;
 	l->syscalls = syscalls;
-	l->skel = legacy_bpf__open();
-	err = l->skel ? 0 : -errno;
-	if (!err) {
-		bpf_program__set_autoload(l->skel->progs.syscall_entered, syscalls);
-		bpf_program__set_autoload(l->skel->progs.syscall_returned, syscalls);
-		err = legacy_bpf__load(l->skel);
-	}
-	if (!err)
-		err = fill_specs(l);
+	err = legacy_load(l);
 	if (err) {
 		nps_legacy__close(l);
 		return err;

@@ -59,12 +59,15 @@ static int io_load(struct nps_bpf_loader *k, struct nps_os_io *io, const struct 
 		return -errno;
 	io_choose(io->skel, btf, fentry);
 	err = nps_bpf_loader__adopt(k, io->skel->obj, ring_bytes, (uint64_t *)&io->skel->rodata->wake_bytes);
-	if (!err)
-		err = osio_bpf__load(io->skel);
-	if (err) {
-		osio_bpf__destroy(io->skel);
-		io->skel = NULL;
-	}
+	if (err)
+		goto fail;
+	err = osio_bpf__load(io->skel);
+	if (err)
+		goto fail;
+	return 0;
+fail:
+	osio_bpf__destroy(io->skel);
+	io->skel = NULL;
 	return err;
 }
 

@@ -54,9 +54,12 @@ static int make_hash(struct bpf_map *m)
 	uint32_t n = MOST_BYTES / bpf_map__value_size(m);
 	int err = bpf_map__set_type(m, BPF_MAP_TYPE_HASH);
 
-	if (!err)
-		err = bpf_map__set_map_flags(m, 0);
-	return err ? err : bpf_map__set_max_entries(m, n < MOST_THREADS ? n : MOST_THREADS);
+	if (err)
+		return err;
+	err = bpf_map__set_map_flags(m, 0);
+	if (err)
+		return err;
+	return bpf_map__set_max_entries(m, n < MOST_THREADS ? n : MOST_THREADS);
 }
 
 int nps_portable__prepare(struct bpf_object *obj, const struct nps_capability *cap)

@@ -228,13 +228,22 @@ static bool of_one_probe(int err)
  * Attaches one perf event, or two. The return first, because an entry
  * without its return would look like a lost call.
  */
+static int link_events(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
+{
+	if (sort->how == HOW_CALL) {
+		int err = link_perf(p, NPS_PROG_RETURN, sort, i);
+
+		if (err)
+			return err;
+	}
+	return link_perf(p, entry, sort, i);
+}
+
 static int probe_link(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
 {
 	unsigned before = p->links.n;
-	int err = sort->how == HOW_CALL ? link_perf(p, NPS_PROG_RETURN, sort, i) : 0;
+	int err = link_events(p, entry, sort, i);
 
-	if (!err)
-		err = link_perf(p, entry, sort, i);
 	if (!sort->refused || !of_one_probe(err))
 		return err;
 	nps_links__undo(&p->links, before);
@@ -331,9 +340,10 @@ static int open_elf(int fd, struct nps_budget *budget, struct stat *st, struct n
 	if (!S_ISREG(st->st_mode))
 		return -EINVAL;
 	err = nps_elf__open(fd, budget, elf);
-	if (!err)
-		nps_elf__build_id(*elf, build_id);
-	return err;
+	if (err)
+		return err;
+	nps_elf__build_id(*elf, build_id);
+	return 0;
 }
 
 /* Name of the function for messages. */
@@ -398,17 +408,22 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 static int attach_each(struct nps_probes *p, const char *link_path, struct nps_probed_file *f)
 {
 	bool *refused = calloc(f->n + 1, sizeof(*refused));
-	int err = refused ? probes_attach(p, link_path, f->probes, f->n, refused) : -ENOMEM;
 	unsigned kept = 0;
+	int err;
 
-	for (unsigned i = 0; !err && i < f->n; i++) {
+	if (!refused)
+		return -ENOMEM;
+	err = probes_attach(p, link_path, f->probes, f->n, refused);
+	if (err)
+		goto out;
+	for (unsigned i = 0; i < f->n; i++) {
 		if (refused[i])
 			report_probe_refused(p, &f->probes[i], f->path, -ENOTSUP);
 		else
 			f->probes[kept++] = f->probes[i];
 	}
-	if (!err)
-		f->n = kept;
+	f->n = kept;
+out:
 	free(refused);
 	return err;
 }
@@ -445,10 +460,11 @@ static int collect_and_attach(struct nps_probes *p, int fd, struct match *m, int
 	} else if (!err && !m->file->n && !nps_elf__has_symbols(m->elf)) {
 		err = -ENOEXEC;
 	}
-	if (!err)
-		return probes_attach_all(p, fd, m);
-	m->file->n = 0;
-	return err;
+	if (err) {
+		m->file->n = 0;
+		return err;
+	}
+	return probes_attach_all(p, fd, m);
 }
 
 /* Attaches what COLLECT finds in a file that is not known yet. */
@@ -520,9 +536,10 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 	if (nps_probed_file__has_at(m->file, &address))
 		return 0; /* an alias */
 	err = nps_probed_file__add(m->file, id, false, &address);
-	if (!err)
-		m->file->probes[m->file->n - 1].number = (uint16_t)number;
-	return err;
+	if (err)
+		return err;
+	m->file->probes[m->file->n - 1].number = (uint16_t)number;
+	return 0;
 }
 
 static int match_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
@@ -605,10 +622,12 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = probes_attach(p, link_path, &probe, 1, NULL);
-	if (!err)
-		err = nps_probed_file__add(f, probe.id, false, &address);
-	if (!err)
-		err = 1;
+	if (err)
+		goto out;
+	err = nps_probed_file__add(f, probe.id, false, &address);
+	if (err)
+		goto out;
+	err = 1;
 out:
 	nps_elf__close(elf);
 	return err;

@@ -634,17 +634,20 @@ int nps_reader__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
 	err = r->notice_fd < 0 || r->epoll_fd < 0 ? -errno
 	      : !r->cpus			  ? -ENOMEM
 						  : buffer_init(r, &r->strings, 0);
-	if (!err)
-		err = add_rings(r);
-	if (!err)
-		err = -pthread_create(&r->thread, NULL, read_rings, r);
-	if (err) {
-		nps_reader__free(r);
-		return err;
-	}
+	if (err)
+		goto fail;
+	err = add_rings(r);
+	if (err)
+		goto fail;
+	err = -pthread_create(&r->thread, NULL, read_rings, r);
+	if (err)
+		goto fail;
 	r->running = true;
 	*out = r;
 	return 0;
+fail:
+	nps_reader__free(r);
+	return err;
 }
 
 void nps_reader__stop(struct nps_reader *r)

@@ -347,12 +347,14 @@ static int measure_probes(struct bench *b, struct nps_cost *cost)
 	struct nps_links links = { 0 };
 	int err = nps_calibration__attach(b->k, &links);
 
-	if (!err)
-		err = nps_bpf_loader__add_target(b->k, getpid(), NPS_TARGET_WATCH);
-	if (!err) {
-		time_of_probes(b, cost);
-		nps_bpf_loader__del_target(b->k, getpid());
-	}
+	if (err)
+		goto out;
+	err = nps_bpf_loader__add_target(b->k, getpid(), NPS_TARGET_WATCH);
+	if (err)
+		goto out;
+	time_of_probes(b, cost);
+	nps_bpf_loader__del_target(b->k, getpid());
+out:
 	nps_links__free(&links);
 	return err;
 }
@@ -396,19 +398,23 @@ int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
 
 	for (size_t i = 0; i < NPS_COST_MEMBERS; i++)
 		*nps_cost__member(cost, i) = -1;
-	if (!err)
-		err = measure_probes(&b, cost);
+	if (err)
+		goto out;
+	err = measure_probes(&b, cost);
+	if (err)
+		goto out;
 	/* The programs of old kernels keep no sums, and record neither switches nor faults. */
-	if (!err && nps_bpf_loader__is_legacy(b.k)) {
+	if (nps_bpf_loader__is_legacy(b.k)) {
 		begin_measuring(&b, PATIENCE_NS);
 		cost->syscall_ns = time_added(&b, call_kernel);
-	} else if (!err) {
+	} else {
 		time_of_syscalls(&b, cost);
 		begin_measuring(&b, PATIENCE_NS);
 		cost->fault_ns = time_added(&b, touch);
 		begin_measuring(&b, PATIENCE_NS);
 		cost->switch_ns = time_of_switches(&b, cost->sum_ns);
 	}
+out:
 	close_bench(&b);
 	return err;
 }

@@ -146,10 +146,13 @@ int nps_calibration__attach(struct nps_bpf_loader *k, struct nps_links *links)
 			return -ENOENT;
 	}
 	err = attach_program(k, links, &marks, NPS_PROG_MARK);
-	if (!err && nps_bpf_loader__uprobe_row(k) == NPS_UPROBE_SESSION)
+	if (err)
+		return err;
+	if (nps_bpf_loader__uprobe_row(k) == NPS_UPROBE_SESSION)
 		return attach_program(k, links, &calls, NPS_PROG_SESSION);
 	/* The return first, as in a capture. */
-	if (!err)
-		err = attach_program(k, links, &calls, NPS_PROG_RETURN);
-	return err ? err : attach_program(k, links, &calls, NPS_PROG_ENTRY);
+	err = attach_program(k, links, &calls, NPS_PROG_RETURN);
+	if (err)
+		return err;
+	return attach_program(k, links, &calls, NPS_PROG_ENTRY);
 }

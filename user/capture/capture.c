@@ -176,9 +176,10 @@ static int create_session(struct nps_capture *c)
 	int err = nps_session_writer__create_with(c->opts->out, j, &c->session);
 
 	cJSON_Delete(j);
-	if (!err)
-		nps_log_budget__init(&c->logs, &c->session, max_size(c), c->opts->max_log_rate);
-	return err;
+	if (err)
+		return err;
+	nps_log_budget__init(&c->logs, &c->session, max_size(c), c->opts->max_log_rate);
+	return 0;
 }
 
 /* Lets the command of -- CMD exec. */
@@ -200,12 +201,16 @@ static int capture_begin(struct nps_capture *c)
 {
 	int err = nps_sources__start(c, NPS_START_PREPARE);
 
-	if (!err)
-		err = create_session(c);
-	for (enum nps_start_stage stage = NPS_START_FORK; !err && stage <= NPS_START_TARGETS; stage++)
-		err = nps_sources__start(c, stage);
 	if (err)
 		return err;
+	err = create_session(c);
+	if (err)
+		return err;
+	for (enum nps_start_stage stage = NPS_START_FORK; stage <= NPS_START_TARGETS; stage++) {
+		err = nps_sources__start(c, stage);
+		if (err)
+			return err;
+	}
 	/* From now on there is something to analyse if this process is killed. */
 	c->begin_mono = nps_now(CLOCK_MONOTONIC);
 	nps_capture__save(c, false);
@@ -270,14 +275,13 @@ int nps_capture__run_sources(struct nps_capture *c, const struct nps_record_opts
 	nps_sources__end(c, NPS_END_RESTORE);
 	nps_capture__release_signals(c->signals, &set, terminated);
 	c->signals = -1;
-	if (!err) {
-		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE, false);
-		nps_capture__finish(c);
-		err = nps_capture__check_session(c);
-	} else {
+	if (err) {
 		nps_capture__discard(c);
+		return err;
 	}
-	return err;
+	nps_privilege__keep(NPS_PRIVILEGE_CAPTURE, false);
+	nps_capture__finish(c);
+	return nps_capture__check_session(c);
 }
 
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)

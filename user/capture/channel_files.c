@@ -179,10 +179,25 @@ static int write_first_control(struct nps_channel_files *f, uint32_t device)
 	return err ? err : write_control_of(f, NULL, NULL);
 }
 
+/* The host's last: it has facts of the devices then. */
+static int write_all_controls(struct nps_channel_files *f)
+{
+	for (uint32_t i = 0; i < NPS_DEVICE_MAX; i++) {
+		int err;
+
+		if (!f->devices[i] || !f->devices[i]->counted)
+			continue;
+		err = write_device_control(f, i);
+		if (err)
+			return err;
+	}
+	return write_control_of(f, NULL, NULL);
+}
+
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
 				     const struct nps_clock *end)
 {
-	int err = 0;
+	int err;
 
 	if (!f->control.name[0])
 		return 0;
@@ -192,11 +207,7 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 	if (end)
 		f->control.end = *end;
 	f->control.platform = NPS_PLATFORM_UNKNOWN;
-	for (uint32_t i = 0; !err && i < NPS_DEVICE_MAX; i++)
-		if (f->devices[i] && f->devices[i]->counted)
-			err = write_device_control(f, i);
-	if (!err) /* it has facts of the devices then */
-		err = write_control_of(f, NULL, NULL);
+	err = write_all_controls(f);
 	f->control.pid_name = NULL;
 	return err;
 }

@@ -87,8 +87,9 @@ int nps_cost_key__fill(const struct nps_capability *cap, struct nps_cost_key *ke
 	if (uname(&u) || stat("/proc/self/exe", &exe))
 		return -errno;
 	err = cache_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	if (!err)
-		err = read_processor(processor, sizeof(processor));
+	if (err)
+		return err;
+	err = read_processor(processor, sizeof(processor));
 	if (err)
 		return err;
 	boot[strcspn(boot, "\n")] = '\0';
@@ -220,14 +221,14 @@ int nps_cost_cache__read(const struct nps_cost_cache *cache, const struct nps_co
 	/* O_NONBLOCK: do not wait for the writer of a pipe. */
 	fd = openat(dir, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	err = fd >= 0 ? 0 : errno == ELOOP ? -EPERM : -errno;
-	if (!err)
-		err = cache_read_file(fd, cache->owner, text, &size);
-	if (!err)
-		err = parse(text, size, key, cost);
-	if (fd >= 0)
-		close(fd);
 	close(dir);
-	return err;
+	if (err)
+		return err;
+	err = cache_read_file(fd, cache->owner, text, &size);
+	close(fd);
+	if (err)
+		return err;
+	return parse(text, size, key, cost);
 }
 
 static int write_file(int fd, const struct nps_cost_key *key, const struct nps_cost *cost)

@@ -118,15 +118,22 @@ static void hang_up(struct nps_cost_source *s)
 	s->socket = -1;
 }
 
-void nps_cost_source__open(struct nps_cost_source *s, const struct nps_capability *cap)
+static int read_cached_cost(const struct nps_capability *cap, struct nps_cost *cost)
 {
 	struct nps_cost_key key;
+	int err = nps_cost_key__fill(cap, &key);
+
+	if (err)
+		return err;
+	return nps_cost_cache__read(&nps_cost_cache_here, &key, cost);
+}
+
+void nps_cost_source__open(struct nps_cost_source *s, const struct nps_capability *cap)
+{
 	int err;
 
 	*s = (struct nps_cost_source){ .basis = NPS_COST_ESTIMATED, .socket = -1 };
-	err = nps_cost_key__fill(cap, &key);
-	if (!err)
-		err = nps_cost_cache__read(&nps_cost_cache_here, &key, &s->cost);
+	err = read_cached_cost(cap, &s->cost);
 	if (!err) {
 		s->basis = NPS_COST_CACHED;
 		return;
@@ -134,10 +141,10 @@ void nps_cost_source__open(struct nps_cost_source *s, const struct nps_capabilit
 	nps_debug("what probes cost is not known yet: %s", strerror(-err));
 	nps_cost__estimate(cap, &s->cost);
 	err = start_child(s, cap);
-	if (!err)
-		return;
-	nps_debug("what probes cost is not measured: %s", strerror(-err));
-	s->failed = true;
+	if (err) {
+		nps_debug("what probes cost is not measured: %s", strerror(-err));
+		s->failed = true;
+	}
 }
 
 void nps_cost_source__start(struct nps_cost_source *s)

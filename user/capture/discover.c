@@ -243,6 +243,17 @@ static bool wants_marker(struct nps_capture *c, struct nps_process *p, const str
 	return true;
 }
 
+static int search_marker(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m, int fd)
+{
+	int err = attach_marker(c, &p->budget, fd, m->path);
+
+	if (err)
+		return err;
+	remember_search(c, m);
+	p->budget.searched++;
+	return 0;
+}
+
 static int scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m)
 {
 	bool wanted = nps_probe_rows__library(nps_basename(m->path)), marker;
@@ -263,13 +274,8 @@ static int scan_mapping(struct nps_capture *c, struct nps_process *p, const stru
 		err = attach_fd(c, &p->budget, fd, m->path);
 		p->has_cann = true;
 	}
-	if (!err && marker) {
-		err = attach_marker(c, &p->budget, fd, m->path);
-		if (!err) {
-			remember_search(c, m);
-			p->budget.searched++;
-		}
-	}
+	if (!err && marker)
+		err = search_marker(c, p, m, fd);
 	close(fd);
 	return err;
 }
@@ -360,42 +366,64 @@ static const char *env_of(const struct nps_process *p, const char *name)
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, name));
 }
 
-/* Scans all mappings of a process. -ETIME: its budget was spent first. */
-static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+static int attach_libraries(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
 	struct dirs dirs = { .n = 0 };
 	int err = scan_mappings(c, p, maps, &dirs);
 
-	if (!err)
-		err = attach_operators(c, p, maps);
-	if (!err)
-		err = attach_search_path(c, &p->budget, p->pid, &dirs, env_of(p, "LD_LIBRARY_PATH"));
-	if (!err)
-		err = attach_injection(c, &p->budget, p->pid, env_of(p, "MSTX_INJECTION_PATH"));
+	if (err)
+		return err;
+	err = attach_operators(c, p, maps);
+	if (err)
+		return err;
+	err = attach_search_path(c, &p->budget, p->pid, &dirs, env_of(p, "LD_LIBRARY_PATH"));
+	if (err)
+		return err;
+	return attach_injection(c, &p->budget, p->pid, env_of(p, "MSTX_INJECTION_PATH"));
+}
+
+/* Scans all mappings of a process. -ETIME: its budget was spent first. */
+static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+{
+	int err = attach_libraries(c, p, maps);
+
 	nps_process__set_maps(p, maps);
 	find_agent(c, p, maps);
 	return err;
 }
+
+/* Reads the process's mappings to MAPS, which the caller frees. */
+static int scan_in_budget(struct nps_capture *c, struct nps_process *p, bool mapped, struct nps_maps *maps)
+{
+	int err;
+
+	if (!c->ending) {
+		err = nps_sources__process(
+			c, &(struct nps_source_event){
+				   .kind = NPS_EVENT_SCAN, .p = p, .budget = &p->budget, .mapped = mapped });
+		if (err)
+			return err;
+	}
+	err = nps_maps__read(p->pid, &p->budget, maps);
+	if (err)
+		return err;
+	err = nps_process__name_host_functions(p, maps);
+	if (err)
+		return err;
+	return mapped && !c->ending ? scan_maps(c, p, maps) : 0;
+}
+
 /* One unit of work for a process, as long as its budget allows. -ETIME: it is not done. */
 static int process_scan_step(struct nps_capture *c, struct nps_process *p)
 {
 	bool mapped = p->rescan || p->refresh;
 	struct nps_maps maps = { 0 };
-	int err = 0;
+	int err;
 
 	if (p->refresh)
 		nps_process__refresh(p);
 	p->refresh = false;
-	if (!c->ending)
-		err = nps_sources__process(
-			c, &(struct nps_source_event){
-				   .kind = NPS_EVENT_SCAN, .p = p, .budget = &p->budget, .mapped = mapped });
-	if (!err)
-		err = nps_maps__read(p->pid, &p->budget, &maps);
-	if (!err)
-		err = nps_process__name_host_functions(p, &maps);
-	if (!err && mapped && !c->ending)
-		err = scan_maps(c, p, &maps);
+	err = scan_in_budget(c, p, mapped, &maps);
 	nps_maps__free(&maps);
 	nps_process__count_texts(p);
 	return err == -ETIME ? err : 0;

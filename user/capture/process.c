@@ -401,12 +401,11 @@ int nps_process__read(pid_t pid, struct nps_process **out)
 		return -ENOMEM;
 	p->start_ticks = start_ticks(pid);
 	err = read_status(p);
-	if (!err)
-		nps_process__refresh(p);
 	if (err) {
 		nps_process__free(p);
 		return err;
 	}
+	nps_process__refresh(p);
 	p->rescan = true;
 	*out = p;
 	return 0;

@@ -136,8 +136,9 @@ int nps_session_end__check(struct nps_session_writer *s, struct nps_session_end 
 {
 	int err = check_directory(s, e);
 
-	if (!err)
-		err = check_deleted(s, e);
+	if (err)
+		return err;
+	err = check_deleted(s, e);
 	if (err)
 		return err;
 	report_files(s, e);

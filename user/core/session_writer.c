@@ -139,27 +139,28 @@ static int create_files(struct nps_session_writer *s, const cJSON *description)
 {
 	int err = description ? nps_session_writer__write_json(s, description, true) : 0;
 
-	if (!err)
-		err = stream_open(s, &s->events, "events.nps");
-	if (!err)
-		err = stream_open(s, &s->strings, "strings.nps");
-	if (!err)
-		err = stream_open(s, &s->clocks, "clocks.nps");
-	if (!err)
-		reserve_room(s);
-	return err;
+	if (err)
+		return err;
+	err = stream_open(s, &s->events, "events.nps");
+	if (err)
+		return err;
+	err = stream_open(s, &s->strings, "strings.nps");
+	if (err)
+		return err;
+	err = stream_open(s, &s->clocks, "clocks.nps");
+	if (err)
+		return err;
+	reserve_room(s);
+	return 0;
 }
 
-int nps_session_writer__create_with(const char *out, const cJSON *description, struct nps_session_writer *s)
+/* Creates the session's directory in OUT, which is open as OUT_FD, and its files. */
+static int create_directory(struct nps_session_writer *s, const char *out, int out_fd,
+			    const cJSON *description)
 {
 	char name[128], real[PATH_MAX];
-	int out_fd, err;
+	int err;
 
-	memset(s, 0, sizeof(*s));
-	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = s->device.fd = -1;
-	out_fd = open_out(out);
-	if (out_fd < 0)
-		return out_fd;
 	session_name(name, sizeof(name));
 	err = mkdirat(out_fd, name, 0750) ? -errno : 0;
 	/* In case of two captures that begin in the same millisecond. */
@@ -168,14 +169,28 @@ int nps_session_writer__create_with(const char *out, const cJSON *description, s
 		session_name(name, sizeof(name));
 		err = mkdirat(out_fd, name, 0750) ? -errno : 0;
 	}
-	if (!err && (s->dir_fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
-		err = -errno;
+	if (err)
+		return err;
+	s->dir_fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->dir_fd < 0)
+		return -errno;
+	if (!realpath(out, real) ||
+	    snprintf(s->path, sizeof(s->path), "%s/%s", real, name) >= (int)sizeof(s->path))
+		return -ENAMETOOLONG;
+	return create_files(s, description);
+}
+
+int nps_session_writer__create_with(const char *out, const cJSON *description, struct nps_session_writer *s)
+{
+	int out_fd, err;
+
+	memset(s, 0, sizeof(*s));
+	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = s->device.fd = -1;
+	out_fd = open_out(out);
+	if (out_fd < 0)
+		return out_fd;
+	err = create_directory(s, out, out_fd, description);
 	close(out_fd);
-	if (!err && (!realpath(out, real) ||
-		     snprintf(s->path, sizeof(s->path), "%s/%s", real, name) >= (int)sizeof(s->path)))
-		err = -ENAMETOOLONG;
-	if (!err)
-		err = create_files(s, description);
 	if (err) {
 		nps_warn("cannot write in output directory %s: %s: choose another with -o", out,
 			 strerror(-err));
@@ -378,6 +393,18 @@ void nps_session_writer__add_bytes(struct nps_session_writer *s, uint64_t bytes)
 	atomic_fetch_add(&s->other_bytes, bytes);
 }
 
+static int write_line(int fd, const char *text, bool durable)
+{
+	int err = nps_write_all(fd, text, strlen(text));
+
+	if (err)
+		return err;
+	err = nps_write_all(fd, "\n", 1);
+	if (err)
+		return err;
+	return durable ? nps_sync(fd) : 0;
+}
+
 int nps_session_writer__write_json(struct nps_session_writer *s, const cJSON *json, bool durable)
 {
 	char *text = cJSON_Print(json);
@@ -387,11 +414,7 @@ int nps_session_writer__write_json(struct nps_session_writer *s, const cJSON *js
 		return -ENOMEM;
 	unlinkat(s->dir_fd, "session.json.new", 0);
 	fd = create_file(s->dir_fd, "session.json.new");
-	err = fd < 0 ? fd : nps_write_all(fd, text, strlen(text));
-	if (!err)
-		err = nps_write_all(fd, "\n", 1);
-	if (!err && durable)
-		err = nps_sync(fd);
+	err = fd < 0 ? fd : write_line(fd, text, durable);
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;
 	if (!err && renameat(s->dir_fd, "session.json.new", s->dir_fd, "session.json"))

@@ -66,9 +66,10 @@ int nps_time_namespace__offset(pid_t pid, int64_t *offset)
 	if (!theirs || !ours || theirs == ours)
 		return 0;
 	err = own_offset(number, &job);
-	if (!err)
-		err = own_offset("self", &own);
-	if (!err && __builtin_sub_overflow(job, own, offset))
-		err = -ERANGE;
-	return err;
+	if (err)
+		return err;
+	err = own_offset("self", &own);
+	if (err)
+		return err;
+	return __builtin_sub_overflow(job, own, offset) ? -ERANGE : 0;
 }
