@@ -36,7 +36,7 @@ static const char *const memory_types[NPS_MEM_TYPES] = { "job", "app", "device" 
 
 int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *strings)
 {
-	int err = 0;
+	int err;
 
 	*model = (struct nps_model){ .tmpfd = tmpfd,
 				     .start = UINT64_MAX,
@@ -48,18 +48,23 @@ int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *stri
 	nps_vec__init(&model->losses, tmpfd, sizeof(struct nps_lost));
 	nps_vec__init(&model->unmeasured_steps, tmpfd, sizeof(struct nps_unmeasured_step));
 	model->strings = strings ? strings : &model->own;
-	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(tables); i++)
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(tables); i++) {
 		err = nps_table__init(table_at(model, i), tables[i].columns, tables[i].ncolumns, tmpfd);
-	if (!err) {
-		model->na = nps_strings__addz(model->strings, "N/A");
-		err = model->na == NPS_NONE ? -ENOMEM : 0;
+		if (err)
+			goto fail;
 	}
-	for (size_t i = 0; !err && i < NPS_MEM_TYPES; i++) {
+	err = -ENOMEM;
+	model->na = nps_strings__addz(model->strings, "N/A");
+	if (model->na == NPS_NONE)
+		goto fail;
+	for (size_t i = 0; i < NPS_MEM_TYPES; i++) {
 		model->memory_types[i] = nps_strings__addz(model->strings, memory_types[i]);
-		err = model->memory_types[i] == NPS_NONE ? -ENOMEM : 0;
+		if (model->memory_types[i] == NPS_NONE)
+			goto fail;
 	}
-	if (err)
-		nps_model__free(model);
+	return 0;
+fail:
+	nps_model__free(model);
 	return err;
 }
 

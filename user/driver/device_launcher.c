@@ -46,12 +46,15 @@ static pid_t spawn(const char *program, int fd)
 	posix_spawnattr_setsigdefault(&attr, &all);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	err = posix_spawn_file_actions_init(&actions);
-	if (!err) {
-		err = posix_spawn_file_actions_adddup2(&actions, fd, NPS_WORKER_FD);
-		if (!err)
-			err = posix_spawn(&pid, program, &actions, &attr, argv, environ);
-		posix_spawn_file_actions_destroy(&actions);
-	}
+	if (err)
+		goto out_attr;
+	err = posix_spawn_file_actions_adddup2(&actions, fd, NPS_WORKER_FD);
+	if (err)
+		goto out_actions;
+	err = posix_spawn(&pid, program, &actions, &attr, argv, environ);
+out_actions:
+	posix_spawn_file_actions_destroy(&actions);
+out_attr:
 	posix_spawnattr_destroy(&attr);
 	return err ? -err : pid;
 }
@@ -127,9 +130,10 @@ static int exchange(struct nps_device_launcher *l, struct nps_launch_request *r,
 		shutdown(l->fd, SHUT_RDWR); /* a late answer would be mistaken for the next one's */
 	}
 	pthread_mutex_unlock(&l->lock);
-	if (!err)
-		reply->why[sizeof(reply->why) - 1] = '\0';
-	return err;
+	if (err)
+		return err;
+	reply->why[sizeof(reply->why) - 1] = '\0';
+	return 0;
 }
 
 static int process_open_dir(pid_t pid)
@@ -138,6 +142,16 @@ static int process_open_dir(pid_t pid)
 
 	snprintf(path, sizeof(path), pid ? "/proc/%d" : "/proc/self", pid);
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int request_worker(struct nps_device_launcher *l, struct nps_launch_request *r, const int *fds,
+			  struct nps_launch_reply *reply)
+{
+	int err = exchange(l, r, fds, reply);
+
+	if (err)
+		return err;
+	return reply->error;
 }
 
 int nps_device_launcher__worker(struct nps_device_launcher *l, struct nps_launch_request *r, pid_t pid,
@@ -154,13 +168,8 @@ int nps_device_launcher__worker(struct nps_device_launcher *l, struct nps_launch
 		err = errno == ENOENT ? -ESRCH : -errno;
 	else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock))
 		err = -errno;
-	if (!err) {
-		const int fds[2] = { sock[1], proc };
-
-		err = exchange(l, r, fds, &reply);
-	}
-	if (!err)
-		err = reply.error;
+	else
+		err = request_worker(l, r, (const int[2]){ sock[1], proc }, &reply);
 	snprintf(why, why_size, "%s", err && reply.why[0] ? reply.why : err ? strerror(-err) : "");
 	if (proc >= 0)
 		close(proc);

@@ -330,16 +330,16 @@ static int open_in_worker(struct nps_device_lib *lib, enum nps_worker_library li
 	err = nps_device_lib__load(lib, library, text);
 	snprintf(why, why_size, "%s", text);
 	lib->has[library] = !err;
-	if (!err) {
-		set_path(lib, library, text);
-		nps_debug("%s is loaded %s", lib->paths[library],
-			  q->r.from == NPS_LAUNCH_HOST ? "as the host has it" : "as the job has it");
-		return 0;
+	if (err) {
+		nps_device_worker__end(w, false);
+		close(fd);
+		set_worker(lib, library, NULL, -1, (struct nps_device_numbers){ 0 });
+		return err == -ELIBACC ? err : -ENOENT;
 	}
-	nps_device_worker__end(w, false);
-	close(fd);
-	set_worker(lib, library, NULL, -1, (struct nps_device_numbers){ 0 });
-	return err == -ELIBACC ? err : -ENOENT;
+	set_path(lib, library, text);
+	nps_debug("%s is loaded %s", lib->paths[library],
+		  q->r.from == NPS_LAUNCH_HOST ? "as the host has it" : "as the job has it");
+	return 0;
 }
 
 int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size)
@@ -378,11 +378,12 @@ static int open_dcmi_beside(struct nps_device_lib *lib, char why[NPS_WORKER_TEXT
 	set_path(lib, NPS_WORKER_DCMI, NULL);
 	err = nps_device_lib__load(lib, NPS_WORKER_DCMI, why);
 	lib->has[NPS_WORKER_DCMI] = !err;
-	if (!err)
-		set_path(lib, NPS_WORKER_DCMI, why);
-	else
+	if (err) {
 		set_worker(lib, NPS_WORKER_DCMI, NULL, -1, (struct nps_device_numbers){ 0 });
-	return err == -ELIBACC ? err : err ? -ENOENT : 0;
+		return err == -ELIBACC ? err : -ENOENT;
+	}
+	set_path(lib, NPS_WORKER_DCMI, why);
+	return 0;
 }
 
 int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n)

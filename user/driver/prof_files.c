@@ -227,13 +227,15 @@ int nps_prof__put(struct nps_session_writer *s, const char *path, const char *te
 	err = nps_write_all(fd, text, strlen(text));
 	if (close(fd) && !err)
 		err = -errno;
-	if (!err)
-		err = replace(s, fresh, path);
-	if (err) {
-		nps_session_writer__failed(s, path, err);
-		unlinkat(s->dir_fd, fresh, 0);
-		return err;
-	}
+	if (err)
+		goto fail;
+	err = replace(s, fresh, path);
+	if (err)
+		goto fail;
 	count_file(s, before, strlen(text));
 	return mark_done(s, path, strlen(text));
+fail:
+	nps_session_writer__failed(s, path, err);
+	unlinkat(s->dir_fd, fresh, 0);
+	return err;
 }

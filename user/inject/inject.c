@@ -204,33 +204,42 @@ static bool is_free(const struct nps_inject_job *job, const struct nps_range *r)
 	return nps_inject_job__is_empty(job, r->start, r->end - r->start);
 }
 
+/* Prepares the registers that lead the thread to the code, and writes the code. */
+static int put_code(struct nps_inject_job *job, struct nps_inject_thread *t, const struct cave *cave)
+{
+	const char *landing;
+	char code[MOST_CODE];
+	int err;
+
+	memcpy(code, __start_nps_inject, NPS_INJECT_BYTES);
+	memcpy(code + NPS_INJECT_OFFSET(nps_inject_input), &job->input, sizeof(job->input));
+	landing = code + NPS_INJECT_OFFSET(nps_inject_landing);
+	err = nps_inject_regs__lead(&t->rewound, cave->code.start, cave->landing.start, code);
+	if (err)
+		return err;
+	if (!is_free(job, &cave->code) || (cave->apart && !is_free(job, &cave->landing)))
+		return -EBUSY; /* another injector was faster, and did not use our lock */
+	err = write_code(job->pid, t->tid, &cave->code, code);
+	if (!err && cave->apart)
+		err = write_code(job->pid, t->tid, &cave->landing, landing);
+	if (err)
+		clear_code(job, t->tid, cave);
+	return err;
+}
+
 /*
  * From here on the thread returns without help: the registers are set in one call, after the code is written,
  * and the code restores them itself. If this process dies before that, only unused bytes have changed.
  */
 static int lead(struct nps_inject_job *job, struct nps_inject_thread *t, struct cave *cave)
 {
-	const char *landing;
-	char code[MOST_CODE];
 	int err;
 
-	if (NPS_INJECT_BYTES > sizeof(code))
+	if (NPS_INJECT_BYTES > MOST_CODE)
 		return -E2BIG;
 	if (!find_cave(job, nps_inject_regs__pc(&t->rewound), cave))
 		return nps_inject_job__refuse(job, ENOSPC, "none of its libraries has room for the code");
-	memcpy(code, __start_nps_inject, NPS_INJECT_BYTES);
-	memcpy(code + NPS_INJECT_OFFSET(nps_inject_input), &job->input, sizeof(job->input));
-	landing = code + NPS_INJECT_OFFSET(nps_inject_landing);
-	err = nps_inject_regs__lead(&t->rewound, cave->code.start, cave->landing.start, code);
-	if (!err && (!is_free(job, &cave->code) || (cave->apart && !is_free(job, &cave->landing))))
-		err = -EBUSY; /* another injector was faster, and did not use our lock */
-	if (!err) {
-		err = write_code(job->pid, t->tid, &cave->code, code);
-		if (!err && cave->apart)
-			err = write_code(job->pid, t->tid, &cave->landing, landing);
-		if (err)
-			clear_code(job, t->tid, cave);
-	}
+	err = put_code(job, t, cave);
 	if (err)
 		return nps_inject_job__refuse(job, -err, "its code cannot be written: %s", strerror(-err));
 	err = nps_inject_regs__set(t->tid, &t->rewound);
@@ -295,13 +304,27 @@ static int set_word(struct nps_inject_job *job, uint64_t at, uint32_t value)
 	return nps_inject__write(job->pid, at, &value, sizeof(value));
 }
 
+static int pass_library(struct nps_inject_job *job, const struct library *lib)
+{
+	const char *name = lib->bytes ? nps_basename(lib->path) : lib->path;
+	uint64_t bytes = lib->bytes ? lib->size : 0;
+	int err = nps_inject__write(job->pid, AT(job, path), name, strlen(name) + 1);
+
+	if (err)
+		return err;
+	if (bytes) {
+		err = nps_inject__write(job->pid, AT(job, library), lib->bytes, lib->size);
+		if (err)
+			return err;
+	}
+	return nps_inject__write(job->pid, AT(job, library_bytes), &bytes, sizeof(bytes));
+}
+
 /* Passes the library and waits until it is loaded. */
 static int let_it_load(struct nps_inject_job *job, pid_t tid, const struct library *lib,
 		       struct nps_inject_result *r)
 {
 	struct nps_inject_area head = { 0 };
-	const char *name = lib->bytes ? nps_basename(lib->path) : lib->path;
-	uint64_t bytes = lib->bytes ? lib->size : 0;
 	int err = wait_for_word(job, tid, AT(job, created), AREA_NS);
 
 	if (err)
@@ -316,11 +339,7 @@ static int let_it_load(struct nps_inject_job *job, pid_t tid, const struct libra
 					      strerror(head.create_error));
 	}
 	if (!err)
-		err = nps_inject__write(job->pid, AT(job, path), name, strlen(name) + 1);
-	if (!err && bytes)
-		err = nps_inject__write(job->pid, AT(job, library), lib->bytes, lib->size);
-	if (!err)
-		err = nps_inject__write(job->pid, AT(job, library_bytes), &bytes, sizeof(bytes));
+		err = pass_library(job, lib);
 	set_word(job, AT(job, go), err ? NPS_INJECT_ABORT : NPS_INJECT_LOAD);
 	if (err)
 		return nps_inject_job__refuse(job, -err, "its memory cannot be written: %s", strerror(-err));
@@ -481,34 +500,38 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 
 	if (turn < 0)
 		return turn;
+	/* No path releases the lock: it ends with this process. */
 	nps_budget__begin_once(&job->budget);
 	err = nps_inject_job__inspect(job);
 	nps_budget__end(&job->budget);
-	if (!err && nps_agent_client__present(&job->maps)) /* another injector was first */
-		err = -EALREADY;
-	if (!err)
-		err = read_library(job, lib);
 	if (err)
-		return err; /* the lock ends with this process */
+		return err;
+	if (nps_agent_client__present(&job->maps)) /* another injector was first */
+		return -EALREADY;
+	err = read_library(job, lib);
+	if (err)
+		return err;
 	/* Only the length matters until the thread has mapped it. */
 	job->input.area_size = (sizeof(struct nps_inject_area) + lib->size + 0xffff) & ~0xffffUL;
 	err = nps_inject__stop_somewhere(job, &t, r);
-	if (!err) {
-		r->tid = t.tid;
-		err = lead(job, &t, &cave);
-		if (err)
-			nps_inject__let_go(&t);
-		nps_inject__count_stop(&t, r);
-		if (!err) {
-			err = let_it_load(job, t.tid, lib, r);
-			tidy_up(job, &t, &cave, r);
-			if (!err)
-				err = check_memory(job);
-			if (!err)
-				settle_helper(job->pid);
-		}
-	}
-	return err;
+	if (err)
+		return err;
+	r->tid = t.tid;
+	err = lead(job, &t, &cave);
+	if (err)
+		nps_inject__let_go(&t);
+	nps_inject__count_stop(&t, r);
+	if (err)
+		return err;
+	err = let_it_load(job, t.tid, lib, r);
+	tidy_up(job, &t, &cave, r);
+	if (err)
+		return err;
+	err = check_memory(job);
+	if (err)
+		return err;
+	settle_helper(job->pid);
+	return 0;
 }
 
 /* ---- called by others ---- */
@@ -623,6 +646,7 @@ static int tree_visit(pid_t pid, void *arg)
 	struct inject_tree *tree = arg;
 	struct nps_budget budget;
 	struct nps_maps maps;
+	bool npu, has;
 	int err;
 
 	nps_budget__init(&budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, nps_now(CLOCK_MONOTONIC));
@@ -633,16 +657,16 @@ static int tree_visit(pid_t pid, void *arg)
 			 pid);
 		tree->err = err;
 	}
-	if (!err) {
-		bool npu = uses_npu(&maps), has = nps_agent_client__present(&maps);
-
-		nps_maps__free(&maps);
-		tree->jobs += npu;
-		if (npu && has)
-			nps_info("pid %d: it has the helper library", pid);
-		else if (npu)
-			inject_into(tree, pid);
-	}
+	if (err)
+		return 0;
+	npu = uses_npu(&maps);
+	has = nps_agent_client__present(&maps);
+	nps_maps__free(&maps);
+	tree->jobs += npu;
+	if (npu && has)
+		nps_info("pid %d: it has the helper library", pid);
+	else if (npu)
+		inject_into(tree, pid);
 	return 0;
 }
 

@@ -475,13 +475,17 @@ int nps_inject_job__inspect(struct nps_inject_job *job)
 {
 	int err = check_state(job);
 
-	if (!err)
-		err = check_program(job);
-	if (!err)
-		err = nps_inject_job__refresh(job);
-	if (!err)
-		err = find_code(job);
-	if (!err)
-		find_caves(job);
-	return err;
+	if (err)
+		return err;
+	err = check_program(job);
+	if (err)
+		return err;
+	err = nps_inject_job__refresh(job);
+	if (err)
+		return err;
+	err = find_code(job);
+	if (err)
+		return err;
+	find_caves(job);
+	return 0;
 }

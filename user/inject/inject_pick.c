@@ -178,9 +178,9 @@ int nps_inject__stop(struct nps_inject_thread *t)
 		ptrace(PTRACE_CONT, t->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 	}
 	set_alarm(0);
-	if (!err)
-		err = nps_inject_regs__get(t->tid, &t->regs);
-	return err;
+	if (err)
+		return err;
+	return nps_inject_regs__get(t->tid, &t->regs);
 }
 
 /* Hides the stop from the interrupted call. */

@@ -172,14 +172,16 @@ int worker_cgroups_join(int proc, pid_t pid, struct worker_error *e)
 	     line = strtok_r(NULL, "\n", &rest))
 		if (!has_line(ours, line))
 			err = join_group(line, pid, e);
-	if (!err)
-		now = read_groups_of(pid);
+	if (err)
+		goto out;
 	/*
 	 * A job may be able to create a device node that its groups keep it from opening: that must apply
 	 * to the worker, too.
 	 */
-	if (!err && (!now || strcmp(now, theirs) != 0))
+	now = read_groups_of(pid);
+	if (!now || strcmp(now, theirs) != 0)
 		err = worker_fail(e, -EPERM, "the job's control groups");
+out:
 	free(theirs);
 	free(ours);
 	free(copy);

@@ -268,17 +268,22 @@ int worker_target_read(struct worker_target *t, int proc, const char *const *pat
 		t->ns[i] = -1;
 	/* First, because it can take the process's own time. */
 	err = read_environment(t, e);
-	if (!err)
-		err = read_ids(t, e);
-	if (!err)
-		err = open_namespaces(t, e);
-	if (!err)
-		read_ns_root(t);
-	if (!err)
-		err = same_label(t, e);
-	if (!err)
-		err = maps_one(t, paths, n, e);
-	return err ? err : same_ids_still(t, e);
+	if (err)
+		return err;
+	err = read_ids(t, e);
+	if (err)
+		return err;
+	err = open_namespaces(t, e);
+	if (err)
+		return err;
+	read_ns_root(t);
+	err = same_label(t, e);
+	if (err)
+		return err;
+	err = maps_one(t, paths, n, e);
+	if (err)
+		return err;
+	return same_ids_still(t, e);
 }
 
 /* --- entering ---------------------------------------------------------------------------------------- */

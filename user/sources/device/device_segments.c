@@ -84,14 +84,21 @@ static struct nps_prof_sync synchronise(struct nps_device_thread *t)
 
 /* --- segments ---------------------------------------------------------------------------------------- */
 
+static int write_control_files(struct nps_device_thread *t, struct nps_device_segment *g)
+{
+	int err = nps_prof_control__host(&g->control, t->common->session);
+
+	if (err)
+		return err;
+	return nps_prof_control__device(&g->control, t->common->session, &t->info, &g->sync);
+}
+
 static void write_control(struct nps_device_thread *t, struct nps_device_segment *g)
 {
 	int err;
 
 	pthread_mutex_lock(&t->common->lock); /* the directories are created in between, each once */
-	err = nps_prof_control__host(&g->control, t->common->session);
-	if (!err)
-		err = nps_prof_control__device(&g->control, t->common->session, &t->info, &g->sync);
+	err = write_control_files(t, g);
 	pthread_mutex_unlock(&t->common->lock);
 	nps_device_thread__disk_error(t, err);
 }

@@ -323,25 +323,29 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 	pthread_mutex_init(&t->lock, NULL);
 	init_wake(t);
 	err = nps_device_lib__connect(common->lib, &t->lib);
-	if (!err)
-		err = nps_log_account__init(&t->account, common->logs, 0);
+	if (err)
+		goto fail;
+	err = nps_log_account__init(&t->account, common->logs, 0);
+	if (err)
+		goto fail;
 	t->lib.sign = &t->sign;
 	nps_device_lib__alive(&t->lib);
 	t->buf = malloc(NPS_DEVICE_READ_BYTES);
-	if (!err && !t->buf)
+	if (!t->buf) {
 		err = -ENOMEM;
-	if (!err) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = -pthread_create(&t->thread, NULL, device_run, t);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		goto fail;
 	}
-	if (err) {
-		nps_device_thread__free(t);
-		return err;
-	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&t->thread, NULL, device_run, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		goto fail;
 	*out = t;
 	return 0;
+fail:
+	nps_device_thread__free(t);
+	return err;
 }
 
 void nps_device_thread__release(struct nps_device_thread *t, bool release)

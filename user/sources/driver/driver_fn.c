@@ -423,9 +423,12 @@ static int functions_load(struct nps_driver_fn *f, struct nps_bpf_loader *k,
 	memcpy((void *)&f->skel->rodata->cqe_trace, &ways->trace[NPS_TRACE_CORE], sizeof(ways->trace[0]));
 	programs_choose(f->skel, ways);
 	err = nps_bpf_loader__share_maps(k, f->skel->obj);
-	if (!err)
-		err = nps_bpf_loader__share_streams(k, f->skel->obj);
-	return err ? err : drvfn_bpf__load(f->skel);
+	if (err)
+		return err;
+	err = nps_bpf_loader__share_streams(k, f->skel->obj);
+	if (err)
+		return err;
+	return drvfn_bpf__load(f->skel);
 }
 
 /* How often the kernel skipped the probe. False: that is not counted. */
@@ -508,10 +511,14 @@ static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w, e
 	if (w->method == NPS_DRIVER_BY_TRACEPOINT)
 		return nps_tracefs__with(attach_trace, &(struct trace){ f, system_of(kind) });
 	err = attach_one(f, fn, fexit ? fn->fexit : fn->exit, fexit, true);
-	if (!err)
-		err = attach_one(f, fn, fexit ? fn->fentry : fn->entry, fexit, false);
 	if (err)
-		undo(f, had);
+		goto fail;
+	err = attach_one(f, fn, fexit ? fn->fentry : fn->entry, fexit, false);
+	if (err)
+		goto fail;
+	return 0;
+fail:
+	undo(f, had);
 	return err;
 }
 
@@ -644,14 +651,18 @@ static int try(struct nps_bpf_loader *k, struct nps_driver_ways *ways, size_t ri
 	f->kernel = k;
 	err = functions_load(f, k, ways, ring_bytes);
 	*fexit_refused = err;
-	if (!err)
-		err = functions_attach(f, ways, fexit_refused);
-	if (!err)
-		err = tracepoints_switch_on(f, ways);
 	if (err)
-		nps_driver_fn__free(f);
-	else
-		*out = f;
+		goto fail;
+	err = functions_attach(f, ways, fexit_refused);
+	if (err)
+		goto fail;
+	err = tracepoints_switch_on(f, ways);
+	if (err)
+		goto fail;
+	*out = f;
+	return 0;
+fail:
+	nps_driver_fn__free(f);
 	return err;
 }
 

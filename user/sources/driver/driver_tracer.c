@@ -128,9 +128,12 @@ static int tracer_load(struct nps_driver_tracer *d, struct nps_bpf_loader *k, si
 	d->skel->bss->own_pid = (uint32_t)getpid();
 	bpf_program__set_autoload(d->skel->progs.driver_thread_ended, !nps_bpf_loader__cap(k)->task_storage);
 	err = nps_bpf_loader__share_maps(k, d->skel->obj);
-	if (!err)
-		err = driver_bpf__load(d->skel);
-	return err ? err : nps_tracefs__with(tracer_attach, d->skel);
+	if (err)
+		return err;
+	err = driver_bpf__load(d->skel);
+	if (err)
+		return err;
+	return nps_tracefs__with(tracer_attach, d->skel);
 }
 
 static void ignore(void *arg, const struct nps_node_found *found)

@@ -217,20 +217,25 @@ int nps_host_sys__start(const struct nps_host_sys_opts *opts, struct nps_stream 
 	pthread_mutex_init(&h->lock, NULL);
 	h->text = malloc(TEXT_SIZE);
 	err = h->text ? open_files(h) : -ENOMEM;
-	if (!err)
-		err = nps_host_out__init(&h->out, stream);
-	if (!err)
-		err = nps_host_tasks__new(&tasks, &h->out, &h->tasks);
-	if (!err)
-		err = nps_host_devices__new(&h->out, &h->devices);
-	if (!err)
-		err = start_thread(h);
-	if (err) {
-		nps_host_sys__free(h);
-		return err;
-	}
+	if (err)
+		goto fail;
+	err = nps_host_out__init(&h->out, stream);
+	if (err)
+		goto fail;
+	err = nps_host_tasks__new(&tasks, &h->out, &h->tasks);
+	if (err)
+		goto fail;
+	err = nps_host_devices__new(&h->out, &h->devices);
+	if (err)
+		goto fail;
+	err = start_thread(h);
+	if (err)
+		goto fail;
 	*out = h;
 	return 0;
+fail:
+	nps_host_sys__free(h);
+	return err;
 }
 
 void nps_host_sys__target(struct nps_host_sys *h, pid_t pid)

@@ -585,9 +585,12 @@ static int stacks_load(struct nps_stacks *st)
 				  st->opts.off_cpu && !nps_bpf_loader__cap(st->k)->task_storage);
 	bpf_map__set_autocreate(b->maps.sleepers, st->opts.off_cpu);
 	err = bpf_map__set_max_entries(b->maps.messages, MESSAGES_RING);
-	if (!err)
-		err = nps_bpf_loader__share_maps(st->k, b->obj);
-	return err ? err : sample_bpf__load(b);
+	if (err)
+		return err;
+	err = nps_bpf_loader__share_maps(st->k, b->obj);
+	if (err)
+		return err;
+	return sample_bpf__load(b);
 }
 
 static int start_messages(struct nps_stacks *st)
@@ -645,15 +648,21 @@ static int start(struct nps_stacks *st)
 		st->opts.off_cpu = false;
 		err = stacks_load(st);
 	}
-	so.wanted = st->bpf ? st->bpf->progs.sample_wanted : NULL;
-	if (!err && st->bpf)
+	if (err)
+		return err;
+	if (st->bpf) {
+		so.wanted = st->bpf->progs.sample_wanted;
 		err = start_messages(st);
-	if (!err)
-		err = nps_perf_sampler__open(&so, &st->sampler);
-	if (!err)
-		err = start_sleeps(st);
-	if (!err)
-		err = -pthread_create(&st->thread, NULL, collect_stacks, st);
+		if (err)
+			return err;
+	}
+	err = nps_perf_sampler__open(&so, &st->sampler);
+	if (err)
+		return err;
+	err = start_sleeps(st);
+	if (err)
+		return err;
+	err = -pthread_create(&st->thread, NULL, collect_stacks, st);
 	st->running = !err;
 	return err;
 }

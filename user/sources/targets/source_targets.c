@@ -233,9 +233,10 @@ static int add_targets(struct nps_capture *c)
 	if (c->child)
 		nps_discover__before_exec(c, c->opts->command[0]);
 	err = c->child ? nps_discover__add(c, c->child) : add_named(c);
-	if (!err)
-		nps_discover__settle(c);
-	return err;
+	if (err)
+		return err;
+	nps_discover__settle(c);
+	return 0;
 }
 
 static int targets_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)

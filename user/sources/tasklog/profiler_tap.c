@@ -84,8 +84,9 @@ int nps_profiler_tap__open(struct nps_bpf_loader *k, bool copy, struct nps_profi
 	bpf_program__set_expected_attach_type(t->bpf->progs.tap_enter, t->attach_type);
 	bpf_program__set_expected_attach_type(t->bpf->progs.tap_leave, t->attach_type);
 	err = nps_bpf_loader__share_maps(k, t->bpf->obj);
-	if (!err)
-		err = proftap_bpf__load(t->bpf);
+	if (err)
+		goto fail;
+	err = proftap_bpf__load(t->bpf);
 	if (!err && !nps_bpf_loader__cap(k)->cookie)
 		err = tap_make_trampolines(t);
 	if (err)
