@@ -6,7 +6,7 @@
 #ifndef NPS_AIC_METRIC_ROWS_H
 #define NPS_AIC_METRIC_ROWS_H
 
-/* X(enumerator, name in options and sample.json, name in the profiler's enumeration) */
+/* The first is none. X(enumerator, name in options and sample.json, name in the profiler's enumeration) */
 #define NPS_AIC_METRIC_ROWS(X)                                                                               \
 	X(NPS_AIC_NONE, "None", "AiCoreNone")                                                                \
 	X(NPS_AIC_PIPE, "PipeUtilization", "ACL_AICORE_PIPE_UTILIZATION")                                    \

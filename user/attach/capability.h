@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this kernel and this process can do, found out once by trying; no other file tries again. The BPF
- * loader only lowers what is here: where a kernel refuses a program after all, and for legacy programs.
+ * What this kernel and this process can do, found out once by trying. Where a kernel refuses a program after
+ * all, the BPF loader and sources use what is next best.
  */
 #ifndef NPS_CAPABILITY_H
 #define NPS_CAPABILITY_H

@@ -18,6 +18,8 @@ static const struct metric_names metric_names[NPS_AIC_METRICS] = {
 #undef X
 };
 
+_Static_assert(NPS_AIC_NONE == 0, "readers of the rows skip the first");
+
 /* Chips with the same events: 910B has split cores, 950 has numbers of its own, the others are alike. */
 enum family { SPLIT, LAST, ONE, FAMILIES };
 

@@ -2,7 +2,8 @@
 /*
  * A child of the launcher, until it executes the worker: which of the requested libraries it may load, and
  * with whose ids, namespaces and limits. A worker for the host's libraries is nobody; one for the job's is
- * the job, and uses the dynamic linker and libc of the job's root directory.
+ * the job, and uses the dynamic linker and libc of the job's root directory. The launcher itself calls only
+ * worker_fail() and worker_copy_program().
  */
 #include "worker.h"
 
@@ -14,7 +15,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -47,6 +47,7 @@ int worker_fail(struct worker_error *e, int error, const char *format, ...)
 	e->error = saved ? -saved : -EIO;
 	return e->error;
 }
+
 static int request_next_path(const struct nps_launch_request *r, size_t *at, const char **path)
 {
 	size_t len = strnlen(r->paths + *at, sizeof(r->paths) - *at);

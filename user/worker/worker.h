@@ -55,7 +55,7 @@ struct worker_progress {
 void worker_become(const struct nps_launch_request *r, const int fds[2], bool sealed, int go, int report)
 	__attribute__((noreturn));
 
-/* A sealed copy of this program in memory, to execute; -1 with errno. */
+/* A sealed copy of this program in memory, to execute; -1 with errno. The launcher calls it, too. */
 int worker_copy_program(mode_t mode);
 
 /* --- serve.c: as nobody, or as the job ---------------------------------------------------------------- */
