@@ -252,8 +252,10 @@ static int become_job(const struct nps_launch_request *r, int proc, struct worke
 	size_t n = 0;
 	int err = request_library_paths(r, paths, &n);
 
-	if (err)
-		return worker_fail(e, err, "launch request");
+	if (err) {
+		worker_fail(e, err, "launch request");
+		return err;
+	}
 	err = worker_target_read(t, proc, paths, n, e);
 	if (err)
 		return err;
