@@ -119,7 +119,7 @@ static void print_exits(FILE *out, const struct nps_command *command)
 	char text[NPS_OPTION_TEXT_MAX];
 
 	line_text(&line, "Exit status:");
-	for (const struct nps_exit *exit = command->exits; exit->meaning; exit++) {
+	for (const struct nps_exit_code *exit = command->exits; exit->meaning; exit++) {
 		snprintf(text, sizeof(text), "%d %s%s", exit->status, exit->meaning,
 			 exit[1].meaning ? ";" : ".");
 		line_text(&line, text);

@@ -87,7 +87,7 @@ struct nps_command {
 	const struct nps_option *options;
 	bool in_order; /* options end at the first operand, which is somebody else's command line */
 	unsigned int operands; /* enum nps_complete */
-	struct nps_exit {
+	struct nps_exit_code {
 		int status;
 		const char *meaning; /* NULL after the last */
 	} exits[5];

@@ -135,7 +135,7 @@ static void put_options(FILE *out, const struct nps_command *command)
 static void put_exits(FILE *out, const struct nps_command *command)
 {
 	fputs(".SH \"EXIT STATUS\"\n", out);
-	for (const struct nps_exit *exit = command->exits; exit->meaning; exit++) {
+	for (const struct nps_exit_code *exit = command->exits; exit->meaning; exit++) {
 		fprintf(out, ".TP\n%d\n", exit->status);
 		put_line(out, exit->meaning);
 	}
