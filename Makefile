@@ -336,13 +336,13 @@ build/tests/gen-cann: $(GEN_CANN_SRC) $(wildcard tests/cannraw/*.h)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)gcc -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $(GEN_CANN_SRC) -lm
 
-# Where each function of a file would be probed, and whether a process comes by there.
-build/tests/probe_survey: tests/probe_survey.c $(BUILD)/libnps_user.a
+# Where each function of a file would be probed, and whether a process comes by there; where functions leave.
+build/tests/probe_survey build/tests/exit_survey: build/tests/%: tests/%.c $(BUILD)/libnps_user.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
 
 .PHONY: witnesses
-witnesses: build/tests/gen-cann build/tests/probe_survey
+witnesses: build/tests/gen-cann build/tests/probe_survey build/tests/exit_survey
 
 $(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
@@ -392,7 +392,7 @@ vmtest: vm-programs
 FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
-FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,core/clocks.c attach/elf_file.c attach/landing_pads.c core/log.c core/open_below.c attach/operators.c attach/probe_block_arm64.c attach/probe_block_x86.c \
+FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,attach/code_flow.c attach/code_insn.c attach/eh_frame.c attach/exit_points.c core/clocks.c attach/elf_file.c attach/landing_pads.c core/log.c core/open_below.c attach/operators.c attach/probe_block_arm64.c attach/probe_block_x86.c \
 	attach/probe_point.c core/proc_maps.c core/work_budget.c)
 FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,driver/aic_metrics.c core/clocks.c sources/device/device_channels.c driver/device_info.c driver/device_launcher.c driver/device_lib.c \
 	driver/device_options.c sources/device/device_stream.c core/host_names.c core/log.c capture/log_budget.c core/open_below.c core/own_file.c attach/elf_file.c driver/prof_files.c core/proc_maps.c capture/process.c capture/process_owner.c core/rate_limit.c core/session_json.c core/session_writer.c \

@@ -250,6 +250,16 @@ static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *o
 	return false;
 }
 
+bool nps_elf__offset(const struct nps_elf *e, uint64_t address, uint64_t *offset)
+{
+	return vaddr_to_offset(e, address, offset);
+}
+
+struct nps_budget *nps_elf__budget(const struct nps_elf *e)
+{
+	return e->budget;
+}
+
 static int read_blocks_of_names(struct nps_elf *e, struct table *t)
 {
 	for (uint64_t at = 0; at < t->names_size; at += BLOCK) {

@@ -67,6 +67,12 @@ int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *functions, size_t n)
 /* The address of .eh_frame_hdr, 0: there is none. */
 uint64_t nps_elf__unwind_header(const struct nps_elf *elf);
 
+/* The file offset of code at an address. False: there is none. */
+bool nps_elf__offset(const struct nps_elf *elf, uint64_t address, uint64_t *offset);
+
+/* What its CPU time is charged to; NULL: nothing. */
+struct nps_budget *nps_elf__budget(const struct nps_elf *elf);
+
 /* Reads up to `len` bytes that are loaded at an address; returns their number, or -errno. */
 int nps_elf__data(const struct nps_elf *elf, uint64_t address, void *buf, size_t len);
 

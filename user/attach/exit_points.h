@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a function can be probed as it leaves, for functions that exceptions may cross: a return probe under an
- * exception ends the job. All code of the function is followed from its start and its landing pads; with any
- * doubt it has no exits.
+ * Where a function can be probed as it leaves, for functions that exceptions may cross: a return probe under
+ * an exception ends the job. All code of the function is followed from its start and its landing pads; unless
+ * all of it is certain, it has no exits.
  */
 #ifndef NPS_EXIT_POINTS_H
 #define NPS_EXIT_POINTS_H
@@ -24,22 +24,31 @@ struct nps_exits {
 	unsigned n;
 	/*
 	 * A function that it ends by jumping to has no exit here: the call counts as over where that function
-	 * begins. Only set where the caller asked for tail calls to be accepted.
+	 * begins. Always 0 so far: functions with tail calls have no exits.
 	 */
 	unsigned tail_calls;
 };
 
 struct nps_exit_finder; /* of one file: its unwind tables and functions, read once */
 
-/* elf stays open, and is not owned. 0, -ENOTSUP: another processor, -ENOMEM, -EINVAL: no usable unwind tables. */
+/*
+ * elf stays open, and is not owned. 0; -ENOTSUP: another processor; -EINVAL: no usable unwind tables;
+ * -ENOMEM; -ETIME: the budget of the file is spent.
+ */
 int nps_exit_finder__new(struct nps_elf *elf, struct nps_exit_finder **out);
 void nps_exit_finder__free(struct nps_exit_finder *finder);
 
 /*
- * The exits of FN. Each normal end of a call passes exactly one of them, while the stack frame of the function
- * still exists (x86-64: the stack pointer is below that of the entry; arm64: not above it). stepped: also exits
- * that the kernel single-steps. 0; -ENOENT: it has none that can be probed, *why is set to the reason, a static
- * phrase; -ENOMEM; -ETIME: the budget of the file is spent.
+ * The exits of FN, in order. Each normal end of a call passes exactly one of them, after all calls of other
+ * functions. The stack pointer is not above that of the entry, so that the return address is not overwritten
+ * yet: on x86-64 it is below it or, as at a return itself, equal to it; arm64 functions are probed at their
+ * returns, which the kernel simulates. An exception that leaves the function passes none of them.
+ *
+ * What cannot be known from FN's own code is that other code jumps into it. No compiler writes such jumps,
+ * except from parts of the same function, which are followed.
+ *
+ * stepped: also exits that the kernel single-steps. 0; -ENOENT: it has none that can be probed, *why is set
+ * to the reason, a static phrase; -ENOMEM; -ETIME: the budget of the file is spent.
  */
 int nps_exit_finder__find(struct nps_exit_finder *finder, const struct nps_elf_function *fn, bool stepped,
 			  struct nps_exits *exits, const char **why);

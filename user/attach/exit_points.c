@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/exit_points.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attach/code_flow.h"
+#include "attach/eh_frame.h"
+#include "core/work_budget.h"
+
+#define TRAMPOLINE 4 /* instructions of one, at most: arm64's adrp, ldr, add, br */
+#define TRAMPOLINE_BYTES 32
+
+struct function_range {
+	uint64_t start, end;
+};
+
+struct nps_exit_finder {
+	struct nps_elf *elf;
+	struct nps_eh_frame frames;
+	struct nps_insn_decoder decoder;
+	struct function_range *functions; /* of .dynsym, by start */
+	size_t n, room;
+};
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct function_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int keep_function(const struct nps_elf_function *fn, void *arg)
+{
+	struct nps_exit_finder *finder = arg;
+
+	if (finder->n == finder->room) {
+		size_t room = finder->room ? 2 * finder->room : 4096;
+		struct function_range *v = realloc(finder->functions, room * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		finder->functions = v;
+		finder->room = room;
+	}
+	finder->functions[finder->n++] = (struct function_range){ fn->vaddr, fn->vaddr + fn->size };
+	return 0;
+}
+
+static int read_file(struct nps_exit_finder *finder)
+{
+	int err = nps_insn_decoder__init(&finder->decoder, nps_elf__machine(finder->elf));
+
+	if (err)
+		return err;
+	err = nps_eh_frame__init(&finder->frames, finder->elf);
+	if (err || !finder->frames.header)
+		return -EINVAL;
+	err = nps_eh_frame__read_table(&finder->frames);
+	if (err)
+		return err == -E2BIG ? -EINVAL : err;
+	err = nps_elf__for_each_function(finder->elf, false, keep_function, finder);
+	if (err)
+		return err == -E2BIG ? -EINVAL : err;
+	if (finder->n)
+		qsort(finder->functions, finder->n, sizeof(*finder->functions), compare_starts);
+	return 0;
+}
+
+int nps_exit_finder__new(struct nps_elf *elf, struct nps_exit_finder **out)
+{
+	struct nps_exit_finder *finder = calloc(1, sizeof(*finder));
+	int err;
+
+	if (!finder)
+		return -ENOMEM;
+	finder->elf = elf;
+	err = read_file(finder);
+	if (err)
+		nps_exit_finder__free(finder);
+	else
+		*out = finder;
+	return err;
+}
+
+void nps_exit_finder__free(struct nps_exit_finder *finder)
+{
+	if (!finder)
+		return;
+	nps_insn_decoder__free(&finder->decoder);
+	nps_eh_frame__free(&finder->frames);
+	free(finder->functions);
+	free(finder);
+}
+
+/* Index of the first function that begins at ADDRESS or after it. */
+static size_t first_function(const struct nps_exit_finder *finder, uint64_t address)
+{
+	size_t low = 0, high = finder->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (finder->functions[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool begins_function(const struct nps_exit_finder *finder, uint64_t address)
+{
+	size_t i = first_function(finder, address);
+
+	return i < finder->n && finder->functions[i].start == address;
+}
+
+/* Does another function of .dynsym begin within the range, or extend into it? */
+static bool shares_range(const struct nps_exit_finder *finder, uint64_t start, uint64_t size)
+{
+	size_t first = first_function(finder, start), i = first_function(finder, start + 1);
+
+	return (first && finder->functions[first - 1].end > start) ||
+	       (i < finder->n && finder->functions[i].start - start < size);
+}
+
+/* One function whose exits are searched. */
+struct exit_search {
+	struct nps_exit_finder *finder;
+	const struct nps_elf_function *fn;
+	struct nps_flow flow;
+	struct nps_fde fdes[NPS_FLOW_PARTS]; /* of the flow's parts */
+};
+
+static int no_exits(struct exit_search *s, const char *why)
+{
+	s->flow.why = why;
+	return -ENOENT;
+}
+
+/* Is RULE that of a function's first instruction, before it has a frame? */
+static bool is_entry_rule(int machine, const struct nps_cfa *rule)
+{
+	return machine == EM_X86_64 ? rule->reg == 7 && rule->offset == 8 /* rsp */
+				    : rule->reg == 31 && !rule->offset; /* sp */
+}
+
+/* 1, 0, or -EINVAL: its unwind rules cannot be read. */
+static int begins_at_entry(const struct exit_search *s, const struct nps_fde *fde)
+{
+	struct nps_cfa rule;
+	int err = nps_fde__cfa(s->finder->elf, fde, fde->start, &rule);
+
+	if (err == -ENOTSUP)
+		return 0;
+	return err ? err : is_entry_rule(s->finder->decoder.machine, &rule);
+}
+
+static int pad_of_part(const struct nps_landing_pad *pad, void *arg)
+{
+	return nps_flow__add_pad(arg, pad);
+}
+
+/* Reads the code of a part into a new buffer. -ENOENT, -ENOMEM. */
+static int read_code(struct exit_search *s, const struct nps_fde *fde, uint8_t **code)
+{
+	uint64_t first, last;
+	int n;
+
+	/* What its offsets in the file are computed from holds for all of it. */
+	if (!fde->size || !nps_elf__offset(s->finder->elf, fde->start, &first) ||
+	    !nps_elf__offset(s->finder->elf, fde->start + fde->size - 1, &last) ||
+	    first - fde->start != s->fn->offset - s->fn->vaddr || last - first != fde->size - 1)
+		return no_exits(s, "parts of it lie in different segments");
+	if (fde->size > NPS_FLOW_BYTES)
+		return no_exits(s, "it is too large");
+	*code = malloc(fde->size);
+	if (!*code)
+		return -ENOMEM;
+	n = nps_elf__code(s->finder->elf, first, *code, fde->size);
+	if (n >= 0 && (uint64_t)n == fde->size)
+		return 0;
+	free(*code);
+	return no_exits(s, "its code cannot be read");
+}
+
+/* Makes the code that FDE describes a part of the function. */
+static int add_part(struct exit_search *s, const struct nps_fde *fde)
+{
+	uint8_t *code;
+	int err;
+
+	if (nps_eh_frame__next_start(&s->finder->frames, fde->start) - fde->start < fde->size)
+		return no_exits(s, "unwind tables overlap");
+	if (shares_range(s->finder, fde->start, fde->size))
+		return no_exits(s, "it shares code with another function");
+	err = read_code(s, fde, &code);
+	if (err)
+		return err;
+	err = nps_flow__add_part(&s->flow, fde->start, fde->size, code);
+	if (err)
+		return err;
+	s->fdes[s->flow.n_parts - 1] = *fde;
+	err = nps_landing_pads__of(s->finder->elf, fde, pad_of_part, &s->flow);
+	if (err == -EINVAL || err == -E2BIG)
+		return no_exits(s, "where exceptions go on in it cannot be read");
+	return err;
+}
+
+/* Does code at ADDRESS only jump on to a function of another file? */
+static bool is_trampoline(const struct exit_search *s, uint64_t address)
+{
+	uint8_t code[TRAMPOLINE_BYTES];
+	int n = nps_elf__data(s->finder->elf, address, code, sizeof(code));
+	size_t at = 0;
+
+	for (int i = 0; i < TRAMPOLINE && n > 0 && at < (size_t)n; i++) {
+		struct nps_insn insn = nps_insn_decoder__decode(&s->finder->decoder, code + at,
+								(size_t)n - at, address + at);
+
+		if (insn.kind == NPS_INSN_TAIL_CALL || insn.kind == NPS_INSN_JUMP_INDIRECT)
+			return true;
+		if (insn.kind != NPS_INSN_PLAIN)
+			return false;
+		at += insn.size;
+	}
+	return false;
+}
+
+/* Is the frame the same before and after the jump? */
+static bool keeps_frame(struct exit_search *s, uint64_t from, uint64_t to, const struct nps_fde *fde)
+{
+	struct nps_cfa before, after;
+	size_t i = 0;
+
+	if (from == NPS_FLOW_NOWHERE)
+		return true; /* an exception sets the stack pointer */
+	while (i < s->flow.n_parts && from - s->fdes[i].start >= s->fdes[i].size)
+		i++;
+	return i < s->flow.n_parts && !nps_fde__cfa(s->finder->elf, &s->fdes[i], from, &before) &&
+	       !nps_fde__cfa(s->finder->elf, fde, to, &after) && before.reg == after.reg &&
+	       before.offset == after.offset;
+}
+
+/*
+ * The code jumps out of the known parts: into another part of the function, which compilers move away since
+ * it is rarely run (.cold), or to another function. Such a part has a frame from its first instruction on.
+ */
+static int jumps_outside(struct nps_flow *flow, uint64_t from, uint64_t to, void *arg)
+{
+	struct exit_search *s = arg;
+	struct nps_fde fde;
+	int err = nps_eh_frame__find(&s->finder->frames, to, &fde),
+	    at_entry = err ? err : begins_at_entry(s, &fde);
+
+	(void)flow;
+	if (is_trampoline(s, to) || (!err && fde.start == to && at_entry > 0))
+		return no_exits(s, "it ends by a tail call");
+	if (err == -ENOENT)
+		return no_exits(s, "it jumps to code without unwind tables");
+	if (at_entry < 0)
+		return no_exits(s, "unwind tables cannot be read");
+	if (at_entry || begins_function(s->finder, fde.start))
+		return no_exits(s, "it shares code with another function");
+	if (!keeps_frame(s, from, to, &fde))
+		return no_exits(s, "it jumps to code with another frame");
+	return add_part(s, &fde);
+}
+
+/*
+ * The instruction in front of a return, in the same basic block, where a probe is cheap: one that the kernel
+ * emulates. A conditional jump is one if no call returns that takes it: the check of the stack protector.
+ * NULL with *ERR 0: there is none.
+ */
+static const struct nps_insn *cheap_instruction(struct exit_search *s, const struct nps_insn *ret, int *err)
+{
+	const struct nps_insn *insn = ret;
+
+	*err = 0;
+	while (!nps_flow__is_leader(&s->flow, insn->address)) {
+		const struct nps_flow_part *part = nps_flow__part(&s->flow, insn->address);
+		int machine = s->finder->decoder.machine;
+
+		insn = nps_flow__before(&s->flow, insn->address);
+		if (!insn || (insn->kind != NPS_INSN_PLAIN && insn->kind != NPS_INSN_BRANCH))
+			return NULL;
+		if (insn->kind == NPS_INSN_BRANCH)
+			*err = nps_flow__returns(&s->flow, insn->target);
+		if (*err) {
+			*err = *err < 0 ? *err : 0;
+			return NULL;
+		}
+		if (nps_probe_point__class(machine, part->code, part->size, insn->address - part->start) ==
+		    NPS_PROBE_EMULATED)
+			return insn;
+		if (insn->kind == NPS_INSN_BRANCH)
+			return NULL;
+	}
+	return NULL;
+}
+
+static int add_exit(struct exit_search *s, const struct nps_insn *ret, bool stepped, struct nps_exits *exits)
+{
+	const struct nps_flow_part *part = nps_flow__part(&s->flow, ret->address);
+	const struct nps_insn *insn = ret;
+	enum nps_probe_class class = nps_probe_point__class(s->finder->decoder.machine, part->code,
+							    part->size, ret->address - part->start);
+	int err;
+
+	if (class != NPS_PROBE_EMULATED) {
+		insn = cheap_instruction(s, ret, &err);
+		if (err)
+			return err;
+		if (!insn && !stepped)
+			return no_exits(s, "no instruction before its return is emulated");
+		class = insn ? NPS_PROBE_EMULATED : class;
+		insn = insn ? insn : ret;
+	}
+	if (exits->n == NPS_EXITS_MAX)
+		return no_exits(s, "it returns at too many instructions");
+	exits->v[exits->n++] = (struct nps_exit){ insn->address - s->fn->vaddr + s->fn->offset, class };
+	return 0;
+}
+
+static int compare_exits(const void *a, const void *b)
+{
+	const struct nps_exit *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static int add_exits(struct exit_search *s, bool stepped, struct nps_exits *exits)
+{
+	for (size_t i = 0; i < s->flow.n_insns; i++) {
+		int err;
+
+		if (s->flow.insns[i].kind != NPS_INSN_RETURN)
+			continue;
+		err = add_exit(s, &s->flow.insns[i], stepped, exits);
+		if (err)
+			return err;
+	}
+	if (!exits->n)
+		return no_exits(s, "it does not return");
+	qsort(exits->v, exits->n, sizeof(*exits->v), compare_exits);
+	return 0;
+}
+
+static int find_exits(struct exit_search *s, bool stepped, struct nps_exits *exits)
+{
+	struct nps_fde fde;
+	int err = nps_eh_frame__find(&s->finder->frames, s->fn->vaddr, &fde);
+
+	if (err == -ENOENT)
+		return no_exits(s, "it has no unwind tables");
+	if (err)
+		return no_exits(s, "unwind tables cannot be read");
+	if (fde.start != s->fn->vaddr || fde.size != s->fn->size)
+		return no_exits(s, "its symbol and its unwind tables differ");
+	if (begins_at_entry(s, &fde) <= 0)
+		return no_exits(s, "its unwind tables are not those of a function");
+	err = add_part(s, &fde);
+	if (err)
+		return err;
+	err = nps_flow__add_entry(&s->flow, NPS_FLOW_NOWHERE, fde.start);
+	if (err)
+		return err;
+	err = nps_flow__run(&s->flow);
+	return err ? err : add_exits(s, stepped, exits);
+}
+
+int nps_exit_finder__find(struct nps_exit_finder *finder, const struct nps_elf_function *fn, bool stepped,
+			  struct nps_exits *exits, const char **why)
+{
+	struct exit_search s = { .finder = finder,
+				 .fn = fn,
+				 .flow = { .decoder = &finder->decoder,
+					   .budget = nps_elf__budget(finder->elf),
+					   .outside = jumps_outside } };
+	int err;
+
+	s.flow.arg = &s;
+	exits->n = 0;
+	exits->tail_calls = 0;
+	*why = NULL;
+	err = nps_budget__spent(s.flow.budget) ? -ETIME : find_exits(&s, stepped, exits);
+	if (err == -ENOENT)
+		*why = s.flow.why;
+	if (err)
+		exits->n = 0;
+	nps_flow__free(&s.flow);
+	return err;
+}
