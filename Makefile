@@ -341,8 +341,13 @@ build/tests/probe_survey build/tests/exit_survey: build/tests/%: tests/%.c $(BUI
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
 
+# Names of all operators of a library of PyTorch.
+build/tests/torch_names: tests/torch_names.c $(BUILD)/libnps_user.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
 .PHONY: witnesses
-witnesses: build/tests/gen-cann build/tests/probe_survey build/tests/exit_survey
+witnesses: build/tests/gen-cann build/tests/probe_survey build/tests/exit_survey build/tests/torch_names
 
 $(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)

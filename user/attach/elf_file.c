@@ -492,3 +492,22 @@ int nps_elf__data(const struct nps_elf *e, uint64_t address, void *buf, size_t l
 		return -EINVAL;
 	return nps_elf__code(e, ph->p_offset + at, buf, len);
 }
+
+bool nps_elf__read_only(const struct nps_elf *e, bool code, size_t i, struct nps_elf_range *out)
+{
+	const Elf64_Phdr *v = code ? e->code : e->data;
+	size_t n = code ? e->n_code : e->n_data;
+
+	for (size_t at = 0; at < n; at++) {
+		if ((v[at].p_flags & PF_W) || i--)
+			continue;
+		*out = (struct nps_elf_range){ v[at].p_vaddr, v[at].p_filesz };
+		return true;
+	}
+	return false;
+}
+
+bool nps_elf__spent(const struct nps_elf *e)
+{
+	return nps_budget__spent(e->budget);
+}

@@ -76,6 +76,17 @@ struct nps_budget *nps_elf__budget(const struct nps_elf *elf);
 /* Reads up to `len` bytes that are loaded at an address; returns their number, or -errno. */
 int nps_elf__data(const struct nps_elf *elf, uint64_t address, void *buf, size_t len);
 
+/* Addresses that a segment of the file fills. */
+struct nps_elf_range {
+	uint64_t address, size;
+};
+
+/* The i-th segment that is not written, of those with code or of the others; false after the last. */
+bool nps_elf__read_only(const struct nps_elf *elf, bool code, size_t i, struct nps_elf_range *out);
+
+/* Is its budget spent? For work on what was read of it: nps_budget__spent(). */
+bool nps_elf__spent(const struct nps_elf *elf);
+
 /* Reads up to `len` bytes of code at a file offset; returns their number, or -errno. */
 int nps_elf__code(const struct nps_elf *elf, uint64_t offset, uint8_t *buf, size_t len);
 
