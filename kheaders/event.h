@@ -63,7 +63,17 @@ enum nps_kind {
  * noted otherwise; device nodes and disks are as the kernel has them: major << 20 | minor.
  */
 
-/* API and MARK: values whose meaning the probe's row of the catalogue gives (catalog.h). */
+/*
+ * API and MARK: values whose meaning the probe's row of the catalogue gives (catalog.h). Those of PyTorch are
+ * records of calls, API, in the order in which they end:
+ *  TORCH_OP        an operator; slot[0]: id of its name with the overload ("aten::add.Tensor"); slot[1]: id of
+ *                  the Python stack when it began, 0 none
+ *  TORCH_NODE      the autograd engine evaluates a node; slot[0]: id of its type's mangled name
+ *                  ("N5torch8autograd9generated12MulBackward0E"), slot[1]: its sequence number, slot[2]: its address
+ *  TORCH_SEQUENCE  slot[0]: the sequence number that the thread got; the operator that is open innermost
+ *                  creates the node with this number
+ *  TORCH_BACKWARD  a backward pass, in the thread that called it
+ */
 struct nps_event_call {
 	__u64 slot[4];
 };
@@ -442,6 +452,9 @@ NPS_EVENT_AT(driver_dma.direction, 36);
  */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
 #define NPS_F_TRUNCATED 0x10 /* more SQEs, or CQEs, in the call than records of it */
+#define NPS_F_NO_RESULT 0x20 /* API: ret has no meaning, as of every TORCH_OP, TORCH_NODE, TORCH_BACKWARD */
+/* API: an exception, longjmp or the end of the thread left it; its end is when that was observed */
+#define NPS_F_UNWOUND 0x40
 #define NPS_F_SOCKET 0x20 /* the descriptor is a socket */
 #define NPS_F_NPU_NODE 0x40 /* the descriptor is a device node of the NPU's driver */
 #define NPS_F_UNFINISHED 0x80 /* API, SYSCALL, LOCK: it had not returned when the capture ended */

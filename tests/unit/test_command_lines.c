@@ -187,7 +187,7 @@ static void record_defaults(void **state)
 	assert_true(a->rec.children && a->rec.stacks.children && a->rec.osrt && !a->rec.host_sys);
 	assert_true(!a->rec.all && !a->rec.inject && !a->rec.irq && !a->rec.shapes && !a->rec.keep_polled &&
 		    !a->rec.host_requested && !a->rec.mstx.off);
-	assert_true(!a->rec.stacks.on_cpu && !a->rec.stacks.off_cpu);
+	assert_true(!a->rec.stacks.on_cpu && !a->rec.stacks.off_cpu && !a->rec.ops);
 	assert_int_equal(a->rec.stacks.hz, 99);
 	assert_int_equal(a->rec.stacks.sleep_min, 1000000);
 	assert_int_equal(a->rec.stacks.unwind, NPS_UNWIND_AUTO);
@@ -231,6 +231,7 @@ static void record_values(void **state)
 	assert_int_equal(a->rec.host_sys, NPS_HOST_SYS_SAMPLED);
 	assert_true(!a->rec.osrt);
 	assert_true(record("-a")->rec.devices.all);
+	assert_true(record("-a --ops all")->rec.ops && !record("-a --ops none")->rec.ops);
 	a = record("-q -- prog -p 5 --level 9");
 	assert_true(a->quiet && !a->rec.n_pids);
 	assert_string_equal(a->rec.command[0], "prog");

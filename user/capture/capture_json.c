@@ -93,6 +93,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddNullToObject(r, "step_marker");
 	}
 	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
+	cJSON_AddStringToObject(r, "ops", o->ops ? "all" : "none");
 	cJSON_AddBoolToObject(r, "keep_polled", o->keep_polled);
 	if (o->level == NPS_LEVEL_NONE)
 		cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,osrt" : "cpu");

@@ -75,6 +75,7 @@ struct nps_record_opts {
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* to sample, and samples a second */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
+	bool ops; /* operators of PyTorch */
 	bool keep_polled; /* keep probes on functions that the job polls and the kernel single-steps */
 	struct nps_mstx_opts mstx;
 	struct nps_device_opts devices; /* what is sampled of them */

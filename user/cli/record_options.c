@@ -99,6 +99,12 @@ static const struct nps_option_word mstx_words[] = {
 	{ NULL },
 };
 
+static const struct nps_option_word ops_words[] = {
+	{ "none", false, .help = "nothing" },
+	{ "all", true, .help = "every one, with its calls of others, and the nodes of backward passes" },
+	{ NULL },
+};
+
 static const struct nps_option_word host_words[] = {
 	{ "cpu", NPS_HOST_SYS_CPU, .help = "CPU time, sampled" },
 	{ "mem", NPS_HOST_SYS_MEM, .help = "memory, sampled" },
@@ -216,6 +222,10 @@ static const struct nps_option record_options[] = {
 	  .help = "Also record functions that query a state, that the job calls more than 2000 times a "
 		  "second, and that the kernel has to single-step",
 	  AT(bool, rec.keep_polled), .otherwise = "their probes are detached" },
+
+	{ NPS_OPTION_GROUP, .name = "What to record of PyTorch" },
+	{ NPS_OPTION_WORD, 0, "ops", .help = "Operators that the job calls", AT(bool, rec.ops),
+	  .words = ops_words, .value = "none" },
 
 	{ NPS_OPTION_GROUP, .name = "What to record of the host" },
 	{ NPS_OPTION_SET, 0, "host-sys", "LIST", "Parts of the host, separated by commas",
