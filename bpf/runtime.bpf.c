@@ -739,16 +739,7 @@ int operands(struct pt_regs *ctx)
 	return 0;
 }
 
-/* bytes; farther apart, the thread is on another stack, such as that of a signal */
-#define SAME_STACK (8UL << 20)
-
-/* Has the thread, by its stack pointer in user space, left the call without a return? */
-static __always_inline bool was_left(const struct open_call *c, __u64 sp)
-{
-	return sp > c->sp && sp - c->sp < SAME_STACK;
-}
-
-#define PF_EXITING 0x4 /* include/linux/sched.h */
+#include "operators.bpf.h"
 
 /* The calls that a thread is in at the end. They have no results yet; the collector removes those slots. */
 SEC("iter/task")
@@ -773,7 +764,7 @@ int open_calls(struct bpf_iter__task *ctx)
 
 		if (i >= st->stack.depth)
 			break;
-		if (c->start >= ended_at || was_left(c, sp) || call_is_detached(c))
+		if (c->start >= ended_at || was_left(c->sp, sp) || call_is_detached(c))
 			continue;
 		e.probe = c->probe;
 		e.flags = c->flags;

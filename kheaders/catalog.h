@@ -20,6 +20,8 @@
  *           attached at --level 2, where the runtime layer is shown.
  *           NPS_P_KICK: wake the reader at once, the first time that a thread names the device of slot 0.
  *           NPS_P_SHAPES: attached with --record-shapes; without NPS_P_TWIN only then.
+ *           NPS_P_ENDS: a C++ function, probed at its entry and in front of each of its returns; an end that
+ *           an exception skips is seen at the next event (NPS_F_UNWOUND).
  * slot      how it is read, argument number from 1, byte offset where it is behind a pointer, meaning.
  */
 #ifndef NPS_CATALOG_H
@@ -60,6 +62,7 @@ enum nps_layer {
 #define NPS_P_TWIN 0x10
 #define NPS_P_OPEN 0x20
 #define NPS_P_SHAPES 0x40
+#define NPS_P_ENDS 0x80
 
 enum nps_call {
 	NPS_CALL_OTHER = 0,

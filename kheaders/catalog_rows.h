@@ -309,10 +309,13 @@
 	/* what was completed, as the runtime collects it: becomes NPS_EV_CQE records, see event.h */ \
 	P(CQ_REPORT_RECV, "halCqReportRecv", NPS_LIB_HAL, NONE, OTHER, NPS_P_RET, NPS_V(1, DEVICE), NPS_V(2, ARG), NPS_S0, NPS_S0) \
 	/* --ops: PyTorch's operators and autograd, see event.h */ \
-	P(TORCH_OP, "at::_ops::*::call", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
-	P(TORCH_NODE, "torch::autograd::Engine::evaluate_function", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
+	P(TORCH_OP, "at::_ops::*::call", NPS_LIB_TORCH, NONE, OTHER, NPS_P_ENDS, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
+	P(TORCH_NODE, "torch::autograd::Engine::evaluate_function", NPS_LIB_TORCH, NONE, OTHER, NPS_P_ENDS, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
 	P(TORCH_SEQUENCE, "_ZN2at15sequence_number17get_and_incrementEv", NPS_LIB_TORCH, NONE, OTHER, NPS_P_RET, NPS_RET(ARG), NPS_S0, NPS_S0, NPS_S0) \
-	P(TORCH_BACKWARD, "torch::autograd::Engine::execute", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_S0, NPS_S0, NPS_S0, NPS_S0)
+	P(TORCH_BACKWARD, "torch::autograd::Engine::execute", NPS_LIB_TORCH, NONE, OTHER, NPS_P_ENDS, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
+	/* the ends of the phases of aclnn operators */ \
+	P(NN_PHASE1_LEFT, "aclnn*GetWorkspaceSize (end)", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
+	P(NN_PHASE2_LEFT, "aclnn* (end)", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0)
 /* clang-format on */
 
 #endif

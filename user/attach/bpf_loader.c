@@ -40,6 +40,11 @@ static int attach_objects(struct nps_bpf_loader *k)
 		if (!k->runtime->links.thread_ended)
 			return -errno;
 	}
+	if (k->runtime && bpf_program__autoload(k->runtime->progs.op_thread_ended)) {
+		k->runtime->links.op_thread_ended = bpf_program__attach(k->runtime->progs.op_thread_ended);
+		if (!k->runtime->links.op_thread_ended)
+			return -errno;
+	}
 	if (k->osrt) {
 		err = osrt_bpf__attach(k->osrt);
 		if (err)
@@ -391,6 +396,12 @@ struct bpf_program *nps_bpf_loader__open_calls(const struct nps_bpf_loader *k)
 	return k->runtime->progs.open_calls;
 }
 
+struct bpf_program *nps_bpf_loader__open_operators(const struct nps_bpf_loader *k)
+{
+	return bpf_program__autoload(k->runtime->progs.open_operators) ? k->runtime->progs.open_operators
+								       : NULL;
+}
+
 struct bpf_program *nps_bpf_loader__open_syscalls(const struct nps_bpf_loader *k)
 {
 	return k->osrt ? k->osrt->progs.open_syscalls : NULL;
@@ -424,6 +435,10 @@ struct bpf_program *nps_bpf_loader__program(const struct nps_bpf_loader *k, enum
 		return k->runtime->progs.call_return;
 	case NPS_PROG_OPERANDS:
 		return k->runtime->progs.operands;
+	case NPS_PROG_OP_ENTRY:
+		return k->runtime->progs.op_entry;
+	case NPS_PROG_OP_END:
+		return k->runtime->progs.op_end;
 	default:
 		return k->runtime->progs.call_mark;
 	}

@@ -27,6 +27,7 @@ struct nps_bpf_loader_opts {
 	/* shorter system calls are summed up; up to NPS_LONGEST_SUMMED; 0: none */
 	uint64_t osrt_threshold_ns;
 	bool shapes; /* tensors and operands too */
+	bool ops; /* PyTorch's operators too */
 	const struct nps_mstx_opts *mstx; /* selects marks; NULL: all */
 };
 
@@ -170,12 +171,15 @@ enum nps_program {
 	NPS_PROG_RETURN,
 	NPS_PROG_MARK,
 	NPS_PROG_OPERANDS,
+	NPS_PROG_OP_ENTRY,
+	NPS_PROG_OP_END,
 	NPS_PROGRAMS
 };
 struct bpf_program *nps_bpf_loader__program(const struct nps_bpf_loader *k, enum nps_program which);
 
 /* Iterators over threads that write events of calls that have not returned; NULL: none. */
 struct bpf_program *nps_bpf_loader__open_calls(const struct nps_bpf_loader *k);
+struct bpf_program *nps_bpf_loader__open_operators(const struct nps_bpf_loader *k);
 struct bpf_program *nps_bpf_loader__open_syscalls(const struct nps_bpf_loader *k);
 
 /* The trampolines that replace cookies on kernels without them. NULL: probes have cookies. */

@@ -202,6 +202,12 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	bpf_program__set_autoload(k->runtime->progs.operands, opts->shapes);
 	bpf_program__set_autoload(k->runtime->progs.thread_ended, !k->cap.task_storage);
 	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
+	bpf_program__set_autoload(k->runtime->progs.op_entry, opts->ops);
+	bpf_program__set_autoload(k->runtime->progs.op_end, opts->ops);
+	bpf_program__set_autoload(k->runtime->progs.op_thread_ended, opts->ops);
+	bpf_program__set_autoload(k->runtime->progs.open_operators, opts->ops);
+	bpf_program__set_expected_attach_type(k->runtime->progs.op_entry, attach);
+	bpf_program__set_expected_attach_type(k->runtime->progs.op_end, attach);
 	err = nps_bpf_loader__share_maps(k, k->runtime->obj);
 	if (err)
 		return err;

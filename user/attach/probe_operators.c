@@ -2,10 +2,12 @@
 /* Probes of aclnn operators, one by one. */
 #include <errno.h>
 
+#include "attach/exit_points.h"
 #include "attach/op_arguments.h"
 #include "attach/operators.h"
 #include "attach/probe_address.h"
 #include "attach/probes_impl.h"
+#include "core/log.h"
 #include "core/work_budget.h"
 
 /* Attaches to a phase of operator NUMBER. */
@@ -25,6 +27,39 @@ static int add_phase(struct nps_match *m, const struct nps_elf_function *fn, uin
 	return 0;
 }
 
+int nps_probes__add_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id, uint16_t number,
+			 unsigned *n)
+{
+	struct nps_exits exits;
+	const char *why;
+	int err = nps_exit_finder__find(m->exits, fn, false, &exits, &why);
+
+	*n = 0;
+	if (err == -ENOENT) {
+		nps_debug("%s: its ends are not probed: %s", fn->name, why);
+		return 0;
+	}
+	for (unsigned i = 0; !err && i < exits.n; i++) {
+		err = nps_probed_file__add_end(m->file, id, fn->offset, &exits.v[i]);
+		if (!err)
+			m->file->probes[m->file->n - 1].number = number;
+	}
+	*n = err ? 0 : exits.n;
+	return err;
+}
+
+/* Probes the ends of a phase, if its row is attached at this level. */
+static int add_phase_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id,
+			  uint16_t number)
+{
+	unsigned n;
+
+	if (!m->exits || nps_probe_rows__level(nps_probe_rows__get(id)) > m->p->level ||
+	    nps_probed_file__has_ends(m->file, id, fn->offset))
+		return 0;
+	return nps_probes__add_ends(m, fn, id, number, &n);
+}
+
 static int match_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
 			  void *arg)
 {
@@ -33,7 +68,7 @@ static int match_operator(const struct nps_elf_function *first, const struct nps
 	unsigned before, known;
 	int number, err = 0;
 
-	if (!m->second && !arguments)
+	if (!m->second && !arguments && !m->exits)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
@@ -52,16 +87,31 @@ static int match_operator(const struct nps_elf_function *first, const struct nps
 		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
 	if (!err && m->file->n > before)
 		m->file->probes[before].arguments = arguments;
-	return err;
+	if (!err)
+		err = add_phase_ends(m, first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);
+	return err ? err : add_phase_ends(m, second, NPS_PROBE_NN_PHASE2_LEFT, (uint16_t)number);
 }
 
 static int collect_operators(struct nps_match *m)
 {
+	int err;
+
 	if (m->p->level < 0)
 		return 0;
 	if (nps_bpf_loader__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
 		return -ENOTSUP;
-	return nps_operators__find(m->elf, match_operator, m);
+	err = m->p->level > 0 ? nps_exit_finder__new(m->elf, &m->exits) : 0;
+	if (err == -ENOMEM || err == -ETIME)
+		return err;
+	err = nps_operators__find(m->elf, match_operator, m);
+	nps_exit_finder__free(m->exits);
+	m->exits = NULL;
+	return err;
+}
+
+bool nps_probes__wants_operators(const struct nps_probes *p)
+{
+	return p->shapes || (p->level > 0 && nps_bpf_loader__uprobe_row(p->k) != NPS_UPROBE_PERF);
 }
 
 int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,

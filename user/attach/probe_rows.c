@@ -100,6 +100,10 @@ int nps_probe_rows__level(const struct nps_probe_row *row)
 		return 2;
 	if (is_mark(row))
 		return NPS_LEVEL_NONE;
+	if (row->id == NPS_PROBE_NN_PHASE1_LEFT)
+		return 2;
+	if (row->id == NPS_PROBE_NN_PHASE2_LEFT)
+		return 1;
 	/* Second phases name what runs on the device. */
 	if (row->id == NPS_PROBE_NN_PHASE1)
 		return 1;
@@ -111,6 +115,9 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 	/* The domain of a mark is checked before its slots are read. */
 	uint32_t bits = is_mark(row) ? 1 : 0;
 
+	if (row->id == NPS_PROBE_TORCH_NODE)
+		return 1U << 2; /* the node */
+
 	for (int i = 0; i < 4; i++)
 		if (row->slot[i].arg)
 			bits |= 1U << (row->slot[i].arg - 1);
@@ -120,7 +127,7 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
 {
 	/* Submissions are not in a slot. */
-	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || is_mark(row);
+	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_TORCH_NODE || is_mark(row);
 
 	for (int i = 0; i < 4; i++)
 		switch (row->slot[i].how) {
@@ -236,6 +243,8 @@ static void print_libraries(const struct nps_probe_row *row, FILE *out)
 {
 	const char *between = "";
 
+	if (row->libs & NPS_LIB_TORCH)
+		fputs("libtorch_cpu.so", out);
 	if (row->libs & NPS_LIB_OPAPI)
 		fputs("libopapi*.so libaclnn_*.so libcust_opapi.so", out);
 	for (size_t i = 0; i < N_LIBRARIES; i++) {
@@ -249,6 +258,27 @@ static void print_libraries(const struct nps_probe_row *row, FILE *out)
 static bool shapes_alone(const struct nps_probe_row *row)
 {
 	return (row->flags & NPS_P_SHAPES) && !(row->flags & NPS_P_TWIN);
+}
+
+/* "end" of functions that are probed only there. */
+static const char *how_probed(const struct nps_probe_row *row)
+{
+	if (row->id == NPS_PROBE_NN_PHASE1_LEFT || row->id == NPS_PROBE_NN_PHASE2_LEFT)
+		return "end";
+	if (row->flags & NPS_P_ENDS)
+		return "entry and ends";
+	if (!(row->flags & NPS_P_RET))
+		return "entry";
+	return row->flags & NPS_P_FOLD ? "outermost call" : "call";
+}
+
+static const char *level_name(const struct nps_probe_row *row)
+{
+	static const char *const levels[] = { "none", "0", "1", "2" };
+
+	if (row->libs & NPS_LIB_TORCH)
+		return "ops";
+	return shapes_alone(row) ? "shapes" : levels[nps_probe_rows__level(row) + 1];
 }
 
 bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes)
@@ -266,8 +296,6 @@ void nps_probe_rows__print(FILE *out)
 					      [NPS_LAYER_NODE] = "node",
 					      [NPS_LAYER_ACL] = "acl" };
 
-	static const char *const levels[] = { "none", "0", "1", "2" };
-
 	fputs("symbol\tlibraries\tlayer\tlevel\thow\targuments\n", out);
 	for (size_t i = 0; i < N_ROWS; i++) {
 		const struct nps_probe_row *row = &rows[i];
@@ -276,11 +304,7 @@ void nps_probe_rows__print(FILE *out)
 			continue;
 		fprintf(out, "%s\t", row->symbol);
 		print_libraries(row, out);
-		fprintf(out, "\t%s\t%s\t%s\t", layers[row->layer],
-			shapes_alone(row) ? "shapes" : levels[nps_probe_rows__level(row) + 1],
-			!(row->flags & NPS_P_RET) ? "entry"
-			: row->flags & NPS_P_FOLD ? "outermost call"
-						  : "call");
+		fprintf(out, "\t%s\t%s\t%s\t", layers[row->layer], level_name(row), how_probed(row));
 		print_slots(row, out);
 		fputc('\n', out);
 	}

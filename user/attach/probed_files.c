@@ -84,6 +84,25 @@ int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 	return 0;
 }
 
+int nps_probed_file__add_end(struct nps_probed_file *f, uint16_t id, uint64_t start,
+			     const struct nps_exit *end)
+{
+	struct nps_probe_address address = { .start = start, .offset = end->offset, .class = end->class };
+	int err = nps_probed_file__add(f, id, false, &address);
+
+	if (!err)
+		f->probes[f->n - 1].at_end = true;
+	return err;
+}
+
+bool nps_probed_file__has_ends(const struct nps_probed_file *f, uint16_t id, uint64_t start)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->probes[i].at_end && f->probes[i].id == id && f->probes[i].start == start)
+			return true;
+	return false;
+}
+
 bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id)
 {
 	for (unsigned i = 0; i < f->n; i++)

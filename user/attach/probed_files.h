@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "attach/exit_points.h"
 #include "attach/probe_address.h"
 
 struct nps_attached {
@@ -15,6 +16,7 @@ struct nps_attached {
 	uint16_t number; /* of the operator, 0: none */
 	uint8_t arguments; /* number of arguments of its first phase that are recorded */
 	bool returns;
+	bool at_end; /* in front of a return of the function, not at its entry */
 	uint8_t class; /* enum nps_probe_class */
 	unsigned group; /* group of this probe and its links only, 0: it shares one */
 	uint64_t entered; /* entries counted until the last turn */
@@ -49,6 +51,13 @@ void nps_probed_files__forget_last(struct nps_probed_file **files);
 /* Adds a probe of row ID, also at its return if RETURNS. 0 or -ENOMEM. */
 int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 			 const struct nps_probe_address *address);
+
+/* Adds a probe of row ID in front of a return of the function that begins at START. 0 or -ENOMEM. */
+int nps_probed_file__add_end(struct nps_probed_file *f, uint16_t id, uint64_t start,
+			     const struct nps_exit *end);
+
+/* Are the ends of the function that begins at START probed for row ID? */
+bool nps_probed_file__has_ends(const struct nps_probed_file *f, uint16_t id, uint64_t start);
 
 /* Is row ID probed in the file? */
 bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id);

@@ -346,7 +346,7 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 					nps_json_text(nps_operators__name(p->operators, a->number)));
 			cJSON_AddItemToObject(j, "library", nps_json_text(f->path));
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
-			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
+			cJSON_AddStringToObject(j, "how", a->returns ? "call" : a->at_end ? "end" : "entry");
 			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
 			if (a->detached)
 				cJSON_AddNumberToObject(j, "taken_out_monotonic", (double)a->detached);

@@ -63,12 +63,26 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, stru
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
 
 /*
- * Attaches to each aclnn operator that a library exports: to its first phase for shapes, and to its second
- * phase if SECOND, for CANN whose libnnopbase.so has no function that all operators call. Returns as
- * nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ * Attaches to each aclnn operator that a library exports: to its first phase for shapes, to its second
+ * phase if SECOND, for CANN whose libnnopbase.so has no function that all operators call, and to the ends
+ * of its phases. Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
  */
 int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,
 				 struct nps_budget *budget);
+
+/* Are probes of single operators wanted, even if there is a function that all of them call? */
+bool nps_probes__wants_operators(const struct nps_probes *p);
+
+/*
+ * Attaches to PyTorch's operators, to the nodes of its backward pass, and to what numbers them, in the open
+ * libtorch_cpu.so. `sequence_at`: bytes from the start of a node to its sequence number, 0: unknown. Returns as
+ * nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ */
+int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, unsigned sequence_at,
+			     struct nps_budget *budget);
+
+/* Is it the base name of PyTorch's library of operators? */
+bool nps_probes__is_torch(const char *basename);
 
 /*
  * Attaches the step marker to `function` of the file; -ENOENT: the file

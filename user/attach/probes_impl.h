@@ -35,12 +35,20 @@ struct nps_match {
 	struct nps_probes *p;
 	uint32_t lib;
 	bool second; /* attach to second phases of operators */
+	struct nps_exit_finder *exits; /* NULL: ends are not probed */
+	uint8_t sequence_at; /* of nodes of PyTorch, see nps_probes__attach_torch() */
 	struct nps_probed_file *file;
 };
 
 /* Attaches what COLLECT finds in a file that is not known yet. As nps_probes__attach_file(). */
 int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struct nps_match *m,
 			   int (*collect)(struct nps_match *m));
+
+/*
+ * Adds probes in front of the returns of FN, for row ID. number: of the operator. 0, also if it has none that are safe (*n: their number); -ENOMEM, -ETIME.
+ */
+int nps_probes__add_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id, uint16_t number,
+			 unsigned *n);
 
 enum nps_tier nps_attached__tier(const struct nps_attached *a);
 

@@ -28,12 +28,22 @@ static unsigned attached_group(const struct nps_attached *a)
 }
 
 /* How a function is probed. */
-enum how { HOW_CALL, HOW_MARK, HOW_OPERANDS, HOWS };
+enum how {
+	HOW_CALL,
+	HOW_MARK,
+	HOW_OPERANDS,
+	/* The ends first: a call whose end is not probed yet would look as if an exception had left it. */
+	HOW_OP_END,
+	HOW_OP_ENTRY,
+	HOWS
+};
 
 static enum how how_of(const struct nps_attached *a)
 {
 	if (a->returns)
 		return HOW_CALL;
+	if (nps_probe_rows__get(a->id)->flags & NPS_P_ENDS)
+		return a->at_end ? HOW_OP_END : HOW_OP_ENTRY;
 	return a->id == NPS_PROBE_NN_OPERANDS || a->id == NPS_PROBE_NN_PHASE1_END ? HOW_OPERANDS : HOW_MARK;
 }
 
@@ -109,7 +119,8 @@ static int probe_link(struct nps_probes *p, enum nps_program entry, const struct
 static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
 	enum nps_uprobe_row row = nps_bpf_loader__uprobe_row(p->k);
-	static const enum nps_program entry[] = { NPS_PROG_ENTRY, NPS_PROG_MARK, NPS_PROG_OPERANDS };
+	static const enum nps_program entry[] = { NPS_PROG_ENTRY, NPS_PROG_MARK, NPS_PROG_OPERANDS,
+						  NPS_PROG_OP_END, NPS_PROG_OP_ENTRY };
 	int err = 0;
 
 	if (row == NPS_UPROBE_PERF) {
@@ -140,6 +151,7 @@ static void pick(struct sort *sort, const struct nps_attached *probes, unsigned 
 		sort->cookies[sort->n++] = NPS_COOKIE(
 			probes[i].id, probes[i].returns ? attached_group(&probes[i]) : probes[i].number,
 			probes[i].arguments, probes[i].class);
+		sort->cookies[sort->n - 1] |= NPS_COOKIE_OF_GROUP(attached_group(&probes[i]));
 	}
 }
 

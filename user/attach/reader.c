@@ -282,7 +282,10 @@ static uint64_t reader_read_text(struct nps_reader *r, const struct nps_event *e
 /* The number of an operator, where E has one; NULL elsewhere. */
 static __u64 *operator_number(struct nps_event *e)
 {
-	if (e->kind == NPS_EV_MARK && e->probe == NPS_PROBE_NN_EXPORT)
+	if (e->kind == NPS_EV_MARK && (e->probe == NPS_PROBE_NN_EXPORT || e->probe == NPS_PROBE_NN_PHASE1_LEFT ||
+				       e->probe == NPS_PROBE_NN_PHASE2_LEFT))
+		return &e->call.slot[0];
+	if (e->kind == NPS_EV_API && e->probe == NPS_PROBE_TORCH_OP)
 		return &e->call.slot[0];
 	if (e->kind == NPS_EV_TENSOR && e->tensor_head.what == NPS_TENSOR_OPERANDS)
 		return &e->handle;
@@ -669,6 +672,7 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 		if (e.kind == NPS_EV_SCHED)
 			name_waker(r, &e);
 		read_missing_texts(r, &e);
+		name_operator(r, &e);
 		/* the path of a call that has not returned */
 		for (int slot = 0; slot < 2 && e.kind == NPS_EV_SYSCALL; slot++)
 			if (e.flags & NPS_F_SLOT_FAULT(slot))

@@ -13,6 +13,7 @@
 #include "capture/channel_files.h"
 #include "capture/job_processes.h"
 #include "capture/launch.h"
+#include "capture/torch_library.h"
 #include "catalog.h"
 #include "core/clocks.h"
 #include "core/log.h"
@@ -77,8 +78,8 @@ static int open_library(pid_t pid, const char *dir, size_t dir_len, const char *
 }
 
 /*
- * For shapes also attaches to libraries of operators, if it is certain
- * that only their first phases are to be probed.
+ * Also attaches to libraries of operators where single ones are wanted, if it is certain that there is a
+ * function that all their second phases call.
  */
 static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
 			       size_t dir_len)
@@ -87,7 +88,7 @@ static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget,
 	const char *soname;
 	char path[PATH_MAX];
 
-	if (c->opts->shapes)
+	if (nps_probes__wants_operators(c->shared.probes))
 		fd = open_library(pid, dir, dir_len, "libnnopbase.so", path);
 	if (fd >= 0) {
 		common = nps_probes__has(c->shared.probes, fd, NPS_PROBE_NN_PHASE2);
@@ -257,16 +258,17 @@ static int search_marker(struct nps_capture *c, struct nps_process *p, const str
 static int scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m)
 {
 	bool wanted = nps_probe_rows__library(nps_basename(m->path)), marker;
+	bool torch = nps_torch_library__wanted(c, m->path);
 	int fd, err = 0;
 
 	if (!m->exec)
 		return 0;
 	marker = wants_marker(c, p, m);
-	if (!wanted && !marker)
+	if (!wanted && !marker && !torch)
 		return 0;
 	fd = nps_mapping__open(p->pid, m, O_RDONLY);
 	if (fd < 0) {
-		if (wanted)
+		if (wanted || torch)
 			nps_budget__leave_out(&p->budget, NPS_LEFT_OPEN);
 		return nps_budget__spent(&p->budget) ? -ETIME : 0;
 	}
@@ -274,6 +276,8 @@ static int scan_mapping(struct nps_capture *c, struct nps_process *p, const stru
 		err = attach_fd(c, &p->budget, fd, m->path);
 		p->has_cann = true;
 	}
+	if (!err && torch)
+		err = nps_torch_library__attach(c, p, fd, m->path);
 	if (!err && marker)
 		err = search_marker(c, p, m, fd);
 	close(fd);
@@ -301,7 +305,7 @@ static int has_common_phase(struct nps_capture *c, struct nps_process *p, const 
 	return found;
 }
 
-/* If it has none, and for shapes, its operators are probed one by one. */
+/* If it has none, for shapes, and for the ends of phases, its operators are probed one by one. */
 static int attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
 	int common = -2; /* not checked yet */
@@ -314,7 +318,7 @@ static int attach_operators(struct nps_capture *c, struct nps_process *p, const 
 			continue;
 		if (common == -2)
 			common = has_common_phase(c, p, maps);
-		if (common < 0 || (common > 0 && !c->opts->shapes) || !library_opened(p, &maps->v[i], &fd))
+		if (common < 0 || (common > 0 && !nps_probes__wants_operators(c->shared.probes)) || !library_opened(p, &maps->v[i], &fd))
 			continue;
 		err = attach_operators_fd(c, &p->budget, fd, maps->v[i].path, common == 0);
 		close(fd);

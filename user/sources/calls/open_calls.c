@@ -78,13 +78,15 @@ static int iterator_run(const struct bpf_program *prog, void (*each)(void *arg, 
 int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k, enum nps_tier shed)
 {
 	struct collecting c = { .slices = s, .shed = shed };
-	int err, other = 0;
+	int err, other = 0, operators = 0;
 
 	if (nps_bpf_loader__is_legacy(k))
 		return 0; /* old kernels have no iterators */
 	err = iterator_run(nps_bpf_loader__open_calls(k), on_call, &c, "CANN calls");
+	if (nps_bpf_loader__open_operators(k))
+		operators = iterator_run(nps_bpf_loader__open_operators(k), on_call, &c, "operators");
 	/* If all calls are summed up, none is reported. */
 	if (nps_bpf_loader__has_syscalls(k) && nps_bpf_loader__threshold(k) < NPS_LONGEST_SUMMED)
 		other = iterator_run(nps_bpf_loader__open_syscalls(k), on_syscall, &c, "system calls");
-	return err ? err : other;
+	return err ? err : operators ? operators : other;
 }

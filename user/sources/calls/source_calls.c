@@ -46,6 +46,7 @@ static int load_programs(struct nps_capture *c)
 					    .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK,
 					    .osrt_threshold_ns = c->opts->osrt_threshold_ns,
 					    .shapes = c->opts->shapes,
+					    .ops = c->opts->ops,
 					    .mstx = &c->opts->mstx };
 	struct nps_shared *shared = &c->shared;
 	int before = nps_priority__raise();

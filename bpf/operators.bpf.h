@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * PyTorch's operators and the nodes of its backward pass: C++ functions, which exceptions may cross, probed at
+ * their entry and in front of each of their returns. One record a call, written when its end is seen.
+ */
+#ifndef NPS_OPERATORS_BPF_H
+#define NPS_OPERATORS_BPF_H
+
+#include "cookie.bpf.h"
+#include "ending.bpf.h"
+#include "local.bpf.h"
+#include "op_stack.bpf.h"
+#include "text.bpf.h"
+
+struct op_state {
+	struct op_stack stack;
+	struct text_scratch text;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct op_state);
+} op_threads SEC(".maps");
+
+static const struct op_state no_op_state = {};
+
+static __always_inline void op_send(const struct open_op *op, __u64 pid_tgid, __u64 end, __u8 how)
+{
+	void *ring = this_ring();
+	struct nps_event *e = event_reserve(ring, NPS_EV_API);
+
+	if (!e)
+		return;
+	e->flags = op->flags | how | NPS_F_NO_RESULT;
+	e->probe = op->probe;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = op->start;
+	e->dur = end - op->start;
+	for (int i = 0; i < 4; i++)
+		e->call.slot[i] = op->slot[i];
+	bpf_ringbuf_submit(e, wake_flag(ring));
+}
+
+/* Calls above DEPTH were left by an exception, longjmp, or the end of the thread, at the latest now. */
+static __always_inline void ops_unwind(struct op_stack *st, __u32 depth, __u64 pid_tgid, __u64 now)
+{
+	for (int i = 0; i < OP_DEPTH; i++) {
+		__u32 top = st->depth - 1;
+		const struct open_op *op;
+
+		if (top >= OP_DEPTH || top < depth)
+			break;
+		op = &st->ops[MASKED(top, OP_DEPTH)];
+		if (group_state[MASKED(op->group, NPS_GROUPS)] != NPS_GROUP_DETACHED) {
+			count_up(NPS_COUNTER_UNRETURNED);
+			op_send(op, pid_tgid, now, NPS_F_UNWOUND);
+		}
+		st->depth = top;
+	}
+}
+
+/*
+ * A node of the backward pass, argument 3 of Engine::evaluate_function(): its type's name from the type_info in
+ * front of its virtual table, as all compilers for these processors lay it out, and its sequence number, which
+ * is at a distance that depends on the version.
+ */
+static __always_inline void read_node(struct text_scratch *text, struct open_op *op, __u64 node, __u32 pid,
+				      __u32 sequence_at)
+{
+	__u64 at = 0;
+
+	op->slot[2] = node;
+	if (sequence_at &&
+	    bpf_probe_read_user(&op->slot[1], sizeof(op->slot[1]), (void *)(node + sequence_at)))
+		op->flags |= NPS_F_SLOT_FAULT(1);
+	if (bpf_probe_read_user(&at, sizeof(at), (void *)node) ||
+	    bpf_probe_read_user(&at, sizeof(at), (void *)(at - 8)) ||
+	    bpf_probe_read_user(&at, sizeof(at), (void *)(at + 8)))
+		op->flags |= NPS_F_SLOT_FAULT(0);
+	else
+		op->slot[0] = text_intern(text, pid, at);
+	if (!op->slot[0])
+		op->flags |= NPS_F_SLOT_FAULT(0);
+}
+
+SEC("uprobe")
+int op_entry(struct pt_regs *ctx)
+{
+	__u64 cookie = cookie_of(ctx), pid_tgid = bpf_get_current_pid_tgid();
+	__u16 group = NPS_COOKIE_GROUP(cookie);
+	__u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(ctx);
+	struct op_state *st;
+	struct open_op *op;
+
+	if (!target_flags(pid_tgid >> 32) || ended_at)
+		return 0;
+	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	st = local_get(&op_threads, &no_op_state);
+	if (!st) {
+		count_up(NPS_COUNTER_LOST + NPS_EV_API);
+		return 0;
+	}
+	ops_at_entry(&st->stack, sp);
+	ops_unwind(&st->stack, st->stack.found, pid_tgid, now);
+	if (group_state[MASKED(group, NPS_GROUPS)] != NPS_GROUP_ATTACHED)
+		return 0;
+	if (st->stack.depth >= OP_DEPTH) {
+		count_up(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */
+		return 0;
+	}
+	op = &st->stack.ops[MASKED(st->stack.depth, OP_DEPTH)];
+	op->probe = NPS_COOKIE_PROBE(cookie);
+	op->number = NPS_COOKIE_NUMBER(cookie);
+	op->group = group;
+	op->sp = sp;
+	op->flags = 0;
+	op->slot[0] = op->number;
+	op->slot[1] = op->slot[2] = op->slot[3] = 0;
+	if (op->probe == NPS_PROBE_TORCH_NODE) {
+		op->slot[0] = 0;
+		read_node(&st->text, op, PT_REGS_PARM3(ctx), pid_tgid >> 32, NPS_COOKIE_ARGUMENTS(cookie));
+	}
+	op->start = now;
+	st->stack.depth++;
+	return 0;
+}
+
+SEC("uprobe")
+int op_end(struct pt_regs *ctx)
+{
+	__u64 cookie = cookie_of(ctx), pid_tgid = bpf_get_current_pid_tgid();
+	__u64 now = bpf_ktime_get_ns();
+	struct op_state *st;
+
+	if (!target_flags(pid_tgid >> 32) || ended_at)
+		return 0;
+	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	st = local_find(&op_threads);
+	if (!st)
+		return 0;
+	ops_at_end(&st->stack, PT_REGS_SP(ctx), NPS_COOKIE_PROBE(cookie), NPS_COOKIE_NUMBER(cookie));
+	if (st->stack.found >= OP_DEPTH)
+		return 0;
+	ops_unwind(&st->stack, st->stack.found + 1, pid_tgid, now);
+	op_send(&st->stack.ops[MASKED(st->stack.found, OP_DEPTH)], pid_tgid, now, 0);
+	st->stack.depth = st->stack.found;
+	return 0;
+}
+
+/* A thread that exits, or is cancelled, leaves its calls. */
+SEC("raw_tp/sched_process_exit")
+int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct op_state *st = local_find(&op_threads);
+
+	if (st && target_flags(pid_tgid >> 32) && !ended_at)
+		ops_unwind(&st->stack, 0, pid_tgid, bpf_ktime_get_ns());
+	local_forget(&op_threads);
+	return 0;
+}
+
+/* Those that a thread is in at the end of the capture. */
+SEC("iter/task")
+int open_operators(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct op_state *st = t ? local_of(&op_threads, t) : NULL;
+	struct pt_regs regs = {};
+	__u64 sp = 0;
+
+	if (!st || !st->stack.depth || t->flags & PF_EXITING)
+		return 0;
+	if (user_regs(t, &regs))
+		sp = PT_REGS_SP(&regs);
+	for (__u32 i = 0; i < OP_DEPTH; i++) {
+		struct open_op *op = &st->stack.ops[MASKED(i, OP_DEPTH)];
+		struct nps_event e = { .kind = NPS_EV_API };
+
+		if (i >= st->stack.depth)
+			break;
+		if (op->start >= ended_at || was_left(op->sp, sp) ||
+		    group_state[MASKED(op->group, NPS_GROUPS)] == NPS_GROUP_DETACHED)
+			continue;
+		e.probe = op->probe;
+		e.flags = op->flags | NPS_F_NO_RESULT;
+		for (int slot = 0; slot < 4; slot++)
+			e.call.slot[slot] = op->slot[slot];
+		report_open(ctx, t, &e, op->start);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Probes of PyTorch: operators, nodes of the backward pass, and their sequence numbers. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/exit_points.h"
+#include "attach/operators.h"
+#include "attach/probe_address.h"
+#include "attach/probes_impl.h"
+#include "attach/torch_names.h"
+#include "core/log.h"
+#include "core/work_budget.h"
+
+#define NAME_MAX_BYTES 256 /* of an operator */
+#define FUNCTIONS_MAX 16384
+
+static const char library[] = "libtorch_cpu.so";
+
+bool nps_probes__is_torch(const char *basename)
+{
+	size_t n = sizeof(library) - 1;
+
+	return !strncmp(basename, library, n) && (!basename[n] || basename[n] == '.' || basename[n] == ' ');
+}
+
+/* Functions of the library by the beginning of their mangled names: their parameters differ between versions. */
+static const struct {
+	const char *prefix;
+	uint16_t id;
+} functions[] = {
+	{ "_ZN5torch8autograd6Engine17evaluate_functionE", NPS_PROBE_TORCH_NODE },
+	{ "_ZN5torch8autograd6Engine7executeE", NPS_PROBE_TORCH_BACKWARD },
+	{ "_ZN2at15sequence_number17get_and_incrementEv", NPS_PROBE_TORCH_SEQUENCE },
+	{ "_ZN2at4_ops", NPS_PROBE_TORCH_OP },
+};
+
+/* Row of the catalogue for a function, NPS_PROBE_NONE: it is not probed. */
+static uint16_t function_row(const char *name)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (!strncmp(name, functions[i].prefix, strlen(functions[i].prefix)))
+			return functions[i].id;
+	return NPS_PROBE_NONE;
+}
+
+struct torch_match {
+	struct nps_match *m;
+	struct nps_torch_names *names;
+	unsigned entries_only; /* operators whose ends cannot be probed */
+	unsigned n;
+};
+
+static int torch_number(struct torch_match *t, const struct nps_elf_function *fn)
+{
+	struct nps_operators *operators = t->m->p->operators;
+	char name[NAME_MAX_BYTES];
+	unsigned known = operators->n;
+	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name)), number;
+
+	if (err)
+		return err;
+	if (t->m->budget && t->m->budget->operators >= NPS_BUDGET_OPERATORS)
+		return -E2BIG;
+	number = nps_operators__add(operators, name);
+	if (number < 0)
+		return number == -ENOSPC ? -E2BIG : number;
+	if (t->m->budget)
+		t->m->budget->operators += operators->n - known;
+	return number;
+}
+
+/* Probes a function at its entry and its ends; at neither if its ends are not certain. */
+static int add_function(struct torch_match *t, const struct nps_elf_function *fn, uint16_t id,
+			uint16_t number)
+{
+	const struct nps_probe_row *row = nps_probe_rows__get(id);
+	struct nps_match *m = t->m;
+	struct nps_probe_address address;
+	unsigned ends = 0;
+	int err;
+
+	if (nps_probed_file__has_ends(m->file, id, fn->offset))
+		return 0; /* an alias */
+	err = nps_probes__add_ends(m, fn, id, number, &ends);
+	if (err)
+		return err;
+	if (!ends) {
+		t->entries_only++;
+		return 0;
+	}
+	address = nps_probe_address__find(m->elf, fn, row, true);
+	err = nps_probed_file__add(m->file, id, false, &address);
+	if (err)
+		return err;
+	m->file->probes[m->file->n - 1].number = number;
+	if (id == NPS_PROBE_TORCH_NODE)
+		m->file->probes[m->file->n - 1].arguments = m->sequence_at;
+	t->n++;
+	return 0;
+}
+
+static int match_torch(const struct nps_elf_function *fn, void *arg)
+{
+	struct torch_match *t = arg;
+	uint16_t id = function_row(fn->name);
+	struct nps_probe_address address;
+	int number = 0;
+
+	if (id == NPS_PROBE_NONE)
+		return 0;
+	if (nps_budget__spent(t->m->budget))
+		return -ETIME;
+	if (t->n >= FUNCTIONS_MAX)
+		return -E2BIG;
+	if (id == NPS_PROBE_TORCH_SEQUENCE) { /* it throws nothing, and its result is wanted */
+		if (nps_probed_file__has(t->m->file, id))
+			return 0;
+		address = nps_probe_address__find(t->m->elf, fn, nps_probe_rows__get(id), true);
+		return nps_probed_file__add(t->m->file, id, true, &address);
+	}
+	if (id == NPS_PROBE_TORCH_OP) {
+		number = torch_number(t, fn);
+		if (number == -ENOENT)
+			return 0; /* not the call of an operator */
+		if (number < 0)
+			return number;
+	}
+	return add_function(t, fn, id, (uint16_t)number);
+}
+
+static int collect_torch(struct nps_match *m)
+{
+	struct torch_match t = { .m = m };
+	int err;
+
+	if (nps_bpf_loader__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
+		return -ENOTSUP;
+	err = nps_exit_finder__new(m->elf, &m->exits);
+	if (err)
+		return err;
+	err = nps_torch_names__new(m->elf, &t.names);
+	if (!err)
+		err = nps_elf__for_each_function(m->elf, false, match_torch, &t);
+	nps_torch_names__free(t.names);
+	nps_exit_finder__free(m->exits);
+	m->exits = NULL;
+	if (t.entries_only)
+		nps_debug("%u of PyTorch's functions are not probed: their ends are not certain",
+			  t.entries_only);
+	return err;
+}
+
+int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, unsigned sequence_at,
+			     struct nps_budget *budget)
+{
+	struct nps_match m = { .p = p, .budget = budget, .sequence_at = (uint8_t)sequence_at };
+
+	return nps_probes__attach_new(p, fd, path, &m, collect_torch);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture/torch_library.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "core/clocks.h"
+#include "core/log.h"
+#include "core/proc_maps.h"
+
+#define VERSION_FILE_BYTES 4096
+
+bool nps_torch_library__wanted(const struct nps_capture *c, const char *path)
+{
+	return c->opts->ops && nps_probes__is_torch(nps_basename(path));
+}
+
+/* Compiled from the headers of 1.13, 2.6 and 2.14; the same on both processors. */
+unsigned nps_torch_library__sequence_at(unsigned major, unsigned minor)
+{
+	if ((major == 1 && minor >= 13) || (major == 2 && minor <= 6))
+		return 24;
+	return major == 2 && minor == 14 ? 16 : 0;
+}
+
+bool nps_torch_library__version(const char *text, unsigned *major, unsigned *minor)
+{
+	const char *at = strstr(text, ".so.");
+
+	if (at)
+		return sscanf(at, ".so.%3u.%3u", major, minor) == 2;
+	at = strstr(text, "__version__ = '");
+	return at && sscanf(at, "__version__ = '%3u.%3u", major, minor) == 2;
+}
+
+/* Wheels have no version in the library's name: torch/lib/libtorch_cpu.so, torch/version.py. */
+static bool read_version(pid_t pid, const char *path, unsigned *major, unsigned *minor)
+{
+	char file[PATH_MAX], text[VERSION_FILE_BYTES + 1];
+	int fd;
+	ssize_t n;
+
+	if (nps_torch_library__version(nps_basename(path), major, minor))
+		return true;
+	if (snprintf(file, sizeof(file), "%.*s../version.py", (int)(nps_basename(path) - path), path) >=
+	    (int)sizeof(file))
+		return false;
+	fd = nps_open_in_root(pid, file);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, VERSION_FILE_BYTES);
+	close(fd);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return nps_torch_library__version(text, major, minor);
+}
+
+static const char *reason(int err)
+{
+	if (err == -ENOTSUP)
+		return "this kernel wants an event for each operator (no uprobe_multi)";
+	return err == -EINVAL ? "its unwind tables cannot be used" : strerror(-err);
+}
+
+int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int fd, const char *path)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	unsigned major = 0, minor = 0, sequence_at = 0;
+	int n;
+
+	if (read_version(p->pid, path, &major, &minor))
+		sequence_at = nps_torch_library__sequence_at(major, minor);
+	n = nps_probes__attach_torch(c->shared.probes, fd, path, sequence_at, &p->budget);
+	if (n > 0 && !sequence_at)
+		nps_info("the layout of PyTorch %u.%u is not known: backward nodes of %s have no sequence "
+			 "numbers",
+			 major, minor, path);
+	if (n < 0 && n != -ETIME) {
+		nps_warn("cannot probe %s: %s: its operators will be missing", path, reason(n));
+		c->degraded = true;
+	}
+	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
+	return nps_budget__spent(&p->budget) ? -ETIME : 0;
+}
