@@ -203,8 +203,9 @@ NPUSIM_LDPATH := -L$(NPUSIM_LIB) -L$(NPUSIM_DRV) -L$(NPUSIM_COMMON) \
 
 # Operators are called all the time: their functions, and what they are built of, begin as large functions of a real
 # library do, with a push, which is cheap to probe, and not with what -O2 finds for small ones.
-NPUSIM_CFLAGS_opapi := -fno-omit-frame-pointer -fno-shrink-wrap -fno-schedule-insns2
-NPUSIM_CFLAGS_nnopbase := $(NPUSIM_CFLAGS_opapi)
+NPUSIM_CFLAGS_nnopbase := -fno-omit-frame-pointer -fno-shrink-wrap -fno-schedule-insns2
+# They end as those, too: with the stack protector's check in front of the return.
+NPUSIM_CFLAGS_opapi := $(NPUSIM_CFLAGS_nnopbase) -fstack-protector-all -fno-optimize-sibling-calls
 
 # -fcf-protection exists on x86 only.
 ifneq ($(NPUSIM_ARCH),x86_64)

@@ -19,6 +19,7 @@ _Static_assert((OP_DEPTH & (OP_DEPTH - 1)) == 0, "operators");
 struct open_op {
 	__u64 start; /* CLOCK_MONOTONIC ns */
 	__u64 sp; /* at the entry */
+	__u64 return_address; /* at sp while the call is open; 0: unknown */
 	__u64 slot[4];
 	__u16 probe;
 	__u16 number; /* of the operator */

@@ -87,6 +87,60 @@ static __always_inline void read_node(struct text_scratch *text, struct open_op 
 		op->flags |= NPS_F_SLOT_FAULT(0);
 }
 
+#if defined(__TARGET_ARCH_x86)
+/* A return probe of another tool replaces return addresses by that of the kernel's trampoline. */
+static __always_inline bool is_trampoline(__u64 address)
+{
+	struct task_struct *t = this_task();
+
+	if (!bpf_core_field_exists(((struct mm_struct *)0)->uprobes_state) ||
+	    !bpf_core_field_exists(((struct xol_area *)0)->vaddr))
+		return true; /* not known: do not conclude anything */
+	return address == BPF_CORE_READ(t, mm, uprobes_state.xol_area, vaddr);
+}
+
+/*
+ * The innermost open calls whose return address is not on the stack any more were left by an exception whose
+ * handler has called something deeper since. st->found as of ops_at_entry(). A call whose return address was
+ * not overwritten yet is taken for open: its stack pointer closes it later.
+ */
+static __always_inline void ops_check(struct op_stack *st)
+{
+	for (int i = 0; i < OP_DEPTH; i++) {
+		__u32 top = st->found - 1;
+		const struct open_op *op;
+		__u64 now = 0;
+
+		if (top >= OP_DEPTH)
+			break;
+		op = &st->ops[MASKED(top, OP_DEPTH)];
+		if (!op->return_address || bpf_probe_read_user(&now, sizeof(now), (void *)op->sp) ||
+		    now == op->return_address || is_trampoline(now))
+			break;
+		st->found = top;
+	}
+}
+
+static __always_inline __u64 return_address(__u64 sp)
+{
+	__u64 address = 0;
+
+	bpf_probe_read_user(&address, sizeof(address), (void *)sp);
+	return address;
+}
+#else
+static __always_inline void ops_check(struct op_stack *st)
+{
+	(void)st; /* the return address is in a register first, then anywhere in the frame */
+}
+
+static __always_inline __u64 return_address(__u64 sp)
+{
+	(void)sp;
+	return 0;
+}
+#endif
+
 SEC("uprobe")
 int op_entry(struct pt_regs *ctx)
 {
@@ -105,6 +159,7 @@ int op_entry(struct pt_regs *ctx)
 		return 0;
 	}
 	ops_at_entry(&st->stack, sp);
+	ops_check(&st->stack);
 	ops_unwind(&st->stack, st->stack.found, pid_tgid, now);
 	if (group_state[MASKED(group, NPS_GROUPS)] != NPS_GROUP_ATTACHED)
 		return 0;
@@ -117,6 +172,7 @@ int op_entry(struct pt_regs *ctx)
 	op->number = NPS_COOKIE_NUMBER(cookie);
 	op->group = group;
 	op->sp = sp;
+	op->return_address = return_address(sp);
 	op->flags = 0;
 	op->slot[0] = op->number;
 	op->slot[1] = op->slot[2] = op->slot[3] = 0;
@@ -164,7 +220,10 @@ int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Those that a thread is in at the end of the capture. */
+/*
+ * Those that a thread is in at the end of the capture. Whether an exception has left one is seen in the memory of
+ * the process, which this program cannot read: dur is the stack pointer, slot 3 the return address there.
+ */
 SEC("iter/task")
 int open_operators(struct bpf_iter__task *ctx)
 {
@@ -190,7 +249,13 @@ int open_operators(struct bpf_iter__task *ctx)
 		e.flags = op->flags | NPS_F_NO_RESULT;
 		for (int slot = 0; slot < 4; slot++)
 			e.call.slot[slot] = op->slot[slot];
-		report_open(ctx, t, &e, op->start);
+		e.call.slot[3] = op->return_address;
+		e.flags |= NPS_F_UNFINISHED;
+		e.pid = t->tgid;
+		e.tid = t->pid;
+		e.start = op->start;
+		e.dur = op->sp;
+		bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
 	}
 	return 0;
 }

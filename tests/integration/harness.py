@@ -743,12 +743,12 @@ def catalogue() -> dict[str, tuple[int, bool]]:
 
 # ---- libraries of our own with CANN's names -------------------------------------------
 
-def build_library(case: Case, source: str, soname: str, where: Path) -> Path:
+def build_library(case: Case, source: str, soname: str, where: Path, *flags: str) -> Path:
     """Compile jobs/SOURCE to a shared library of that name."""
     compiler = need_program("g++" if source.endswith(".cc") else "gcc", "g++" if source.endswith(".cc") else "gcc")
     where.mkdir(parents=True, exist_ok=True)
     out = where / soname
-    case.run([compiler, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-fPIC", "-shared",
+    case.run([compiler, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-fPIC", "-shared", *flags,
               f"-Wl,-soname,{soname}", JOB_SOURCES / source, "-o", out]).expect(0)
     return out
 

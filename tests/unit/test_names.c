@@ -161,6 +161,58 @@ static void the_rows_of_a_launch(void **state)
 	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).cann, 3);
 }
 
+/* Ends that were probed: an operator within another one, and one that an exception left. */
+static void ends_of_operators(void **state)
+{
+	const struct nps_cann *rows;
+
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 90, text("aclnnOuter"), 0);
+	mark(NPS_PROBE_NN_PHASE1_LEFT, 1, 99, text("aclnnOuter"), 0);
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnOuter"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 110, text("aclnnThrows"), 0xe2);
+	mark(NPS_PROBE_NN_PHASE2, 1, 120, text("aclnnInner"), 0xe3);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 150, text("aclnnInner"), 0);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 200, text("aclnnOuter"), 0);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 210, text("aclnnThrows"), 0); /* of a call before the capture */
+	mark(NPS_PROBE_NN_PHASE2, 2, 205, text("aclnnOther"), 0xe4);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 220, text("aclnnOther"), 0); /* in another thread */
+	build();
+	assert_int_equal(model.procs[0].cann.len, 5);
+	rows = model.procs[0].cann.data;
+	assert_int_equal(rows[0].end, 99);
+	assert_int_equal(rows[1].end, 200);
+	assert_int_equal(rows[1].ending, NPS_ENDING_SEEN);
+	assert_int_equal(rows[2].ending, NPS_ENDING_LOWER_BOUND);
+	assert_int_equal(rows[3].end, 150);
+	assert_int_equal(rows[3].ending, NPS_ENDING_SEEN);
+	assert_int_equal(rows[4].ending, NPS_ENDING_LOWER_BOUND);
+}
+
+/* What is launched after an inner operator has ended belongs to the outer one. */
+static void launches_after_an_inner_operator(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 50, text("aclnnOuter"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 51, text("First"), 0xe1);
+	mark(NPS_PROBE_NN_L0, 1, 52, text("Second"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE1, 1, 60, text("aclnnInner"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 61, text("Between"), 0xe2);
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnOuter"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 101, 0xe1, 0);
+	launch(1, 105, 0xf1, 0);
+	mark(NPS_PROBE_NN_PHASE2, 1, 120, text("aclnnInner"), 0xe2);
+	mark(NPS_PROBE_NN_RUN, 1, 121, 0xe2, 0);
+	launch(1, 125, 0xf2, 0);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 150, text("aclnnInner"), 0);
+	launch(1, 160, 0xf3, 0);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 200, text("aclnnOuter"), 0);
+	build();
+	assert_string_equal(name_of(0), "aclnnOuter_First");
+	assert_string_equal(name_of(1), "aclnnInner_Between");
+	assert_string_equal(name_of(2), "aclnnOuter_Second");
+}
+
 /*
  * Begun before the capture: its kernel is named by what is learnt, from
  * the innermost of the calls that launch.
@@ -461,6 +513,8 @@ int main(void)
 		TEST(phase_1_before_the_capture_is_learned),
 		TEST(handles_have_the_name_of_their_time),
 		TEST(the_rows_of_a_launch),
+		TEST(ends_of_operators),
+		TEST(launches_after_an_inner_operator),
 		TEST(an_operator_holds_its_whole_launch),
 		TEST(what_did_not_return),
 		TEST(other_tasks_have_the_vendors_names),

@@ -5,6 +5,7 @@
  * and collectives.
  */
 #include "import/session/nest_walk.h"
+#include "import/session/op_ends.h"
 
 #include "base/progress.h"
 #include "import/session/session_reader.h"
@@ -58,11 +59,8 @@ static void pop_until(struct nps_walk *w, uint64_t start, uint64_t end)
 {
 	while (w->depth && (w->stack[w->depth - 1].end < start || w->stack[w->depth - 1].end < end))
 		w->depth--;
-	if (start > w->op_limit) {
-		w->op_row = NPS_NONE;
-		nps_walk__enter_run(w, NULL, w->op_limit);
-		w->op_limit = UINT64_MAX;
-	}
+	while (start > w->op_limit)
+		nps_walk__close_op(w);
 }
 
 static int keep_sync(struct nps_walk *w, const struct nps_event *ev, const struct nps_probe_info *info)
@@ -183,7 +181,8 @@ static int nest_on_event(struct nps_walk *w, const struct nps_event *ev)
 	    ev->call.slot[COMM_INDEX_SLOT])
 		return 0; /* another communicator of a call that has its row */
 	nps_walk__submitted(w, ev);
-	pop_until(w, ev->start, ev->start + ev->dur);
+	/* What a mark's operator takes does not end the calls that it is in. */
+	pop_until(w, ev->start, ev->kind == NPS_EV_MARK ? ev->start : ev->start + ev->dur);
 	if (ev->kind == NPS_EV_MARK)
 		return nps_walk__mark(w, ev);
 	if (ev->kind == NPS_EV_SQE)
@@ -372,8 +371,8 @@ static int sort_events(const struct nps_session *model, struct nps_vec *keys)
 /* After the last event of a thread. */
 static void end_thread(struct nps_walk *w)
 {
-	if (w->op_limit != UINT64_MAX)
-		nps_walk__enter_run(w, NULL, w->op_limit);
+	while (w->op_limit != UINT64_MAX)
+		nps_walk__close_op(w);
 	w->run = NULL;
 }
 
@@ -387,6 +386,7 @@ static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 	w->op_row = NPS_NONE;
 	w->open_mark = NPS_NONE;
 	w->op_limit = UINT64_MAX;
+	w->outer_ops = 0;
 	w->device = w->user = UINT16_MAX;
 	w->sent.n = 0;
 }
@@ -441,6 +441,7 @@ int nps_nest__run(struct nps_session *model, struct nps_names *names)
 	err = sort_events(model, &keys);
 	if (err)
 		goto out;
+	nps_op_ends__find(model, &keys);
 	err = walk_events(w, &keys);
 	if (err)
 		goto out;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* --- only the beginnings of operators are seen --- */
+/* --- operators, of some of which only the beginnings are seen --- */
 
 /* What encloses the moment and began within the operator is within it to its own end. */
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until)
@@ -30,6 +30,43 @@ void nps_walk__enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at
 		run->end = UINT64_MAX;
 }
 
+/* Keeps the operator that the next one is in, if that is known. */
+static void keep_outer(struct nps_walk *w, uint64_t now)
+{
+	if (w->op_row == NPS_NONE || w->op_limit == UINT64_MAX || w->op_limit < now ||
+	    NPS_AT(&w->proc->cann, struct nps_cann, w->op_row).ending != NPS_ENDING_SEEN ||
+	    w->outer_ops == NPS_WALK_OPS)
+		return;
+	w->outer[w->outer_ops++] = (struct nps_outer_op){ .row = w->op_row,
+							  .phase2 = w->op_phase2,
+							  .limit = w->op_limit,
+							  .run = w->run,
+							  .l0 = w->l0,
+							  .l0_used = w->l0_used };
+}
+
+void nps_walk__close_op(struct nps_walk *w)
+{
+	uint64_t end = w->op_limit;
+	const struct nps_outer_op *outer;
+
+	w->op_row = NPS_NONE;
+	w->op_limit = UINT64_MAX;
+	if (!w->outer_ops) {
+		nps_walk__enter_run(w, NULL, end);
+		return;
+	}
+	outer = &w->outer[--w->outer_ops];
+	w->op_row = outer->row;
+	w->op_phase2 = outer->phase2;
+	w->op_limit = outer->limit;
+	if (w->run == outer->run)
+		return;
+	nps_walk__enter_run(w, outer->run, end);
+	w->l0 = outer->l0;
+	w->l0_used = outer->l0_used;
+}
+
 static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 {
 	uint64_t id;
@@ -41,13 +78,16 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	else if (!phase2)
 		name = nps_strings__addf(&w->model->strings, "%sGetWorkspaceSize",
 					 nps_strings__get(&w->model->strings, name));
-	row = nps_walk__row(w, ev->start, ev->start, NPS_LAYER_ACL, name);
+	keep_outer(w, ev->start);
+	row = nps_walk__row(w, ev->start, ev->start + ev->dur, NPS_LAYER_ACL, name);
 	if (!row)
 		return -ENOMEM;
-	row->ending = NPS_ENDING_LOWER_BOUND;
+	row->ending = ev->dur ? NPS_ENDING_SEEN : NPS_ENDING_LOWER_BOUND;
 	w->op_row = nps_walk__last_row(w);
 	w->op_phase2 = phase2;
 	w->op_limit = w->depth ? w->stack[w->depth - 1].end : UINT64_MAX;
+	if (ev->dur)
+		w->op_limit = NPS_MIN(w->op_limit, ev->start + ev->dur);
 	nps_walk__enter_run(w, NULL, ev->start);
 	return 0;
 }
@@ -106,6 +146,9 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 		if (w->op_phase2)
 			nps_walk__extend_op(w, ev->start);
 		return 0;
+	case NPS_PROBE_NN_PHASE1_LEFT:
+	case NPS_PROBE_NN_PHASE2_LEFT:
+		return 0; /* op_ends.h */
 	}
 	return info ? nps_walk__mstx(w, ev, info->call) : 0;
 }

@@ -6,6 +6,7 @@
 #include "import/session/join.h"
 
 #define NPS_WALK_SENT 32 /* SQEs of one submission that are compared with the next one's */
+#define NPS_WALK_OPS 16 /* operators within operators */
 #define NPS_WALK_DEPTH 64 /* deeper calls keep their row but are nobody's parent */
 
 struct nps_frame {
@@ -59,7 +60,16 @@ struct nps_walk {
 	uint32_t l0_used;
 	uint32_t op_row; /* open aclnn row, NPS_NONE */
 	bool op_phase2;
-	uint64_t op_limit;
+	uint64_t op_limit; /* its end, or the latest that it can be; UINT64_MAX: unknown */
+	/* the operators that it is in, of those whose end is known */
+	struct nps_outer_op {
+		uint32_t row;
+		bool phase2;
+		uint64_t limit;
+		struct nps_op_run *run;
+		uint32_t l0, l0_used;
+	} outer[NPS_WALK_OPS];
+	unsigned int outer_ops;
 	uint32_t open_mark; /* innermost open mstx range without a number, NPS_NONE */
 	/* its last submission, if the end of that was not recorded */
 	struct {
@@ -92,6 +102,8 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev);
 int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
 /* What is launched from AT on is RUN's; NULL: of no run. */
 void nps_walk__enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at);
+/* The open operator is over; the one that it is in continues. */
+void nps_walk__close_op(struct nps_walk *w);
 /* The open operator lasted until UNTIL at least. */
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
 /* Operators whose L0 operators ran before the capture: named by later launches of their handles. */

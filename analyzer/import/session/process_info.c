@@ -4,6 +4,8 @@
 
 #include "import/session/session_reader.h"
 
+#include "schema/tables.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -119,6 +121,15 @@ static void add_clocks(cJSON *own, const struct loss_view *r)
 	}
 }
 
+/* Did an operator begin whose end was not probed, or was skipped by an exception? */
+static bool has_bounded_operators(const struct nps_proc *proc)
+{
+	for (size_t i = 0; i < proc->cann.len; i++)
+		if (NPS_AT(&proc->cann, struct nps_cann, i).ending == NPS_ENDING_LOWER_BOUND)
+			return true;
+	return false;
+}
+
 static cJSON *metadata(const struct loss_view *r)
 {
 	cJSON *meta = cJSON_CreateObject(), *own;
@@ -143,11 +154,11 @@ static cJSON *metadata(const struct loss_view *r)
 			"tasks whose time_source is `host bounds` were not measured: their rows stand at the "
 			"submission with a length of 1 ns, which is no duration; the bounds are in args and "
 			"in NPUSCOPE_TASK_TIME");
-	if (r->proc->cann.len)
-		cJSON_AddStringToObject(
-			own, "operator_end_note",
-			"operators (acl rows named aclnn*) are seen when they begin: their end, and so every "
-			"duration of theirs, is a lower bound");
+	if (has_bounded_operators(r->proc))
+		cJSON_AddStringToObject(own, "operator_end_note",
+					"operators (acl rows named aclnn*) with the end `lower bound` were "
+					"only seen to begin: "
+					"their duration is a lower bound");
 	add_clocks(own, r);
 	info_add_losses(own, r);
 	add_cost(own, r);

@@ -5,6 +5,7 @@
  */
 #include <bpf/libbpf.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "attach/task_iter.h"
@@ -54,6 +55,34 @@ static void on_call(void *arg, const void *record)
 	nps_open_slices__keep(c->slices, &e);
 }
 
+/* Is a call over whose return address RETURN_ADDRESS was at SP? x86-64 only: 0, not known. */
+static bool was_left(pid_t pid, uint64_t sp, uint64_t return_address)
+{
+	uint64_t now = 0;
+	struct iovec to = { &now, sizeof(now) }, from = { (void *)(uintptr_t)sp, sizeof(now) };
+
+	return return_address && process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(now) &&
+	       now != return_address;
+}
+
+/* An operator: bpf/operators.bpf.h writes what tells whether an exception has left it. */
+static void on_operator(void *arg, const void *record)
+{
+	const struct collecting *c = arg;
+	struct nps_event e;
+	const struct nps_probe_row *row;
+
+	memcpy(&e, record, sizeof(e));
+	row = nps_probe_rows__get(e.probe);
+	if (!row || nps_probe_rows__tier(row) >= c->shed)
+		return;
+	if (was_left((pid_t)e.pid, e.dur, e.call.slot[3]))
+		e.flags = (e.flags & ~NPS_F_UNFINISHED) | NPS_F_UNWOUND;
+	e.dur = c->slices->end > e.start ? c->slices->end - e.start : 0;
+	e.call.slot[3] = 0;
+	nps_open_slices__keep(c->slices, &e);
+}
+
 static void on_syscall(void *arg, const void *record)
 {
 	const struct collecting *c = arg;
@@ -84,7 +113,7 @@ int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k,
 		return 0; /* old kernels have no iterators */
 	err = iterator_run(nps_bpf_loader__open_calls(k), on_call, &c, "CANN calls");
 	if (nps_bpf_loader__open_operators(k))
-		operators = iterator_run(nps_bpf_loader__open_operators(k), on_call, &c, "operators");
+		operators = iterator_run(nps_bpf_loader__open_operators(k), on_operator, &c, "operators");
 	/* If all calls are summed up, none is reported. */
 	if (nps_bpf_loader__has_syscalls(k) && nps_bpf_loader__threshold(k) < NPS_LONGEST_SUMMED)
 		other = iterator_run(nps_bpf_loader__open_syscalls(k), on_syscall, &c, "system calls");
