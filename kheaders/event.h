@@ -66,12 +66,13 @@ enum nps_kind {
 /*
  * API and MARK: values whose meaning the probe's row of the catalogue gives (catalog.h). Those of PyTorch are
  * records of calls, API, in the order in which they end:
- *  TORCH_OP        an operator; slot[0]: id of its name with the overload ("aten::add.Tensor"); slot[1]: id of
- *                  the Python stack when it began, 0 none
+ *  TORCH_OP        an operator; slot[0]: id of its name with the overload ("aten::add.Tensor"); slot[1]:
+ *                  id of the Python stack when it began, 0 none
  *  TORCH_NODE      the autograd engine evaluates a node; slot[0]: id of its type's mangled name
- *                  ("N5torch8autograd9generated12MulBackward0E"), slot[1]: its sequence number, slot[2]: its address
+ *                  ("N5torch8autograd9generated12MulBackward0E"); slot[1]: its sequence number; slot[2]:
+ *                  its address
  *  TORCH_SEQUENCE  slot[0]: the sequence number that the thread got; the operator that is open innermost
- *                  creates the node with this number
+ *                  makes the node with this number
  *  TORCH_BACKWARD  a backward pass, in the thread that called it
  */
 struct nps_event_call {

@@ -52,6 +52,7 @@ static inline const char *nps_call__ending(uint8_t ending)
 {
 	return ending == NPS_ENDING_LOWER_BOUND	 ? "lower bound"
 	       : ending == NPS_ENDING_UNFINISHED ? "after the capture"
+	       : ending == NPS_ENDING_UNWOUND	 ? "left by an exception"
 						 : NULL;
 }
 

@@ -159,6 +159,8 @@ static void perfetto_torch(struct perfetto *p, const struct nps_item *item)
 		nps_pftrace__arg_text(p->w, "Input type", perfetto_text(p, t->input_types[row]));
 	if (t->sequence[row] != NPS_NULL && t->sequence[row] >= 0)
 		nps_pftrace__arg_i64(p->w, "Sequence number", t->sequence[row]);
+	if (nps_call__ending(t->ending[row]))
+		nps_pftrace__arg_text(p->w, "end", nps_call__ending(t->ending[row]));
 }
 
 /* Enqueue and dequeue overlap operators without nesting in them: they get lanes of their own. */

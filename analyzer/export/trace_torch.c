@@ -3,6 +3,7 @@
  * The framework's blocks of trace_view.json (outputs 2.1, 2.3): operators, the task queue, the lanes'
  * names, forward to backward, Python functions, garbage collection.
  */
+#include "export/run_names.h"
 #include "export/trace_event.h"
 
 #include <stdio.h>
@@ -196,6 +197,8 @@ static void write_operators(struct torch *s)
 		put_list_arg(s, ",\"Module Hierarchy\":\"", a->modules[i]);
 		flops(s, a->extra[i]);
 		call_stack(s, a->callchain[i]);
+		if (nps_call__ending(a->ending[i]))
+			nps_trace__string(&s->t->w, ",\"end\":", nps_call__ending(a->ending[i]));
 		torch_event_end(s);
 	}
 }

@@ -190,8 +190,16 @@ enum nps_time_source {
 	C(text, mode)                                                                                        \
 	C(u8, ending)
 
-/* What is known of a call's end. LOWER_BOUND: the least it can be. UNFINISHED: that of the capture. */
-enum nps_ending { NPS_ENDING_SEEN, NPS_ENDING_LOWER_BOUND, NPS_ENDING_UNFINISHED };
+/*
+ * What is known of a call's end. LOWER_BOUND: the least it can be. UNFINISHED: that of the capture.
+ * UNWOUND: it did not return, its end is when that was observed.
+ */
+enum nps_ending {
+	NPS_ENDING_SEEN,
+	NPS_ENDING_LOWER_BOUND,
+	NPS_ENDING_UNFINISHED,
+	NPS_ENDING_UNWOUND,
+};
 
 enum nps_api_type {
 	NPS_API_RUNTIME = 5000,
@@ -208,6 +216,7 @@ enum nps_api_type {
 /*
  * PYTORCH_API: enqueue and dequeue rows, then python frames, then operators in order of start. connection:
  * id in `link`; for queue rows `correlation` is the queue's own number. python_*: python_function events.
+ * ending: enum nps_ending.
  */
 #define NPS_TORCH_COLUMNS(C)                                                                                 \
 	C(time, start)                                                                                       \
@@ -226,7 +235,8 @@ enum nps_api_type {
 	C(text, extra)                                                                                       \
 	C(i64, python_id)                                                                                    \
 	C(i64, python_parent)                                                                                \
-	C(i64, python_module)
+	C(i64, python_module)                                                                                \
+	C(u8, ending)
 
 /* CONNECTION_IDS: rows of one id share a link with the rows of another id that has the same connection. */
 #define NPS_LINK_COLUMNS(C)                                                                                  \

@@ -231,7 +231,7 @@ static const char *struct_of(const char *symbol, size_t *len)
 }
 
 /*
- * A linker stores a text once that is the end of another one: "erfinv.out(..." is in "special_erfinv.out(...".
+ * A linker stores a text once that is the end of another one: "erfinv.out(" is in "special_erfinv.out(".
  * Returns where NAME, of LEN bytes, is at the end of schemas' names, NULL: nowhere, or with other overloads.
  */
 static const char *schema_tail(struct nps_torch_names *names, const char *name, size_t len)

@@ -14,6 +14,7 @@
 #include "import/session/session_reader.h"
 #include "import/session/task_types.h"
 #include "import/session/time_order.h"
+#include "import/session/torch_ops.h"
 #include "import/session/wakers.h"
 
 #include <cjson/cJSON.h>
@@ -542,6 +543,8 @@ int nps_import__process(struct nps_model *model, struct nps_session *rec, uint32
 	fill_interrupts(&f);
 	fill_steps(&f);
 	marks(&f);
+	if (!f.err)
+		f.err = nps_torch_ops__fill(model, rec, proc);
 	if (!f.err)
 		f.err = nps_driver__fill(model, rec, proc);
 	if (!f.err)

@@ -10,6 +10,7 @@
 #include "import/session/import_driver.h"
 #include "import/session/os_calls.h"
 #include "import/session/session_reader.h"
+#include "import/session/torch_ops.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -196,13 +197,34 @@ static bool is_of_thread(unsigned int kind)
 	       (kind >= NPS_EV_DRIVER && kind <= NPS_EV_DRIVER_DMA);
 }
 
+/* Keeps a call, or a tensor, with the number of the probe that it has in our catalogue. */
+static int call_keep(struct session_import *in, struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_vec *events = &in->model->events;
+	uint32_t probe = ev->probe;
+	int err;
+
+	if (ev->kind != NPS_EV_TENSOR && in->mapped) {
+		probe = nps_map__get(&in->probe_of, ev->probe);
+		in->unlisted += probe == NPS_NONE;
+		probe = probe == NPS_NONE ? NPS_PROBE_NONE : probe;
+	}
+	/* Operators are around calls of CANN, and the calls in them are no parts of them. */
+	if (ev->kind == NPS_EV_API && nps_torch_ops__is_probe(probe))
+		events = &proc->torch;
+	if (events->len >= NPS_NONE - 1)
+		return -EOVERFLOW;
+	err = nps_event__keep(events, ev);
+	if (!err && ev->kind != NPS_EV_TENSOR)
+		NPS_AT(events, struct nps_event, events->len - 1).probe = probe;
+	return err;
+}
+
 static int import_on_event(struct session_import *in, const struct nps_event *ev)
 {
 	struct nps_session *model = in->model;
 	uint64_t end = ev->kind == NPS_EV_TENSOR ? ev->start : nps_add_sat(ev->start, ev->dur);
 	struct nps_proc *proc;
-	struct nps_event *copy;
-	uint32_t probe;
 
 	if (ev->kind == NPS_EV_PROC || ev->kind == NPS_EV_NONE || ev->kind >= NPS_EV_KIND_MAX)
 		return 0;
@@ -231,19 +253,8 @@ static int import_on_event(struct session_import *in, const struct nps_event *ev
 		return nps_completions__keep(model, proc - model->procs, ev);
 	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
-	if (model->events.len >= NPS_NONE - 1)
-		return -EOVERFLOW;
-	copy = nps_vec__push(&model->events);
-	if (!copy)
-		return -errno;
-	*copy = *ev;
 	in->last_call = NPS_MAX(in->last_call, end);
-	if (ev->kind == NPS_EV_TENSOR || !in->mapped)
-		return 0;
-	probe = nps_map__get(&in->probe_of, ev->probe);
-	in->unlisted += probe == NPS_NONE;
-	copy->probe = probe == NPS_NONE ? NPS_PROBE_NONE : probe;
-	return 0;
+	return call_keep(in, proc, ev);
 }
 
 static int on_events(void *ctx, const struct nps_chunk *chunk, const void *payload)
@@ -575,10 +586,10 @@ static int import_json(struct nps_session *model, const char *path)
  * BPF programs are stopped one after the other: calls can return after the moment at which the open ones
  * were cut, and the calls around them cannot have returned earlier.
  */
-static void extend_open_calls(const struct session_import *in)
+static void extend_open_calls(const struct session_import *in, const struct nps_vec *events)
 {
-	for (size_t i = 0; i < in->model->events.len; i++) {
-		struct nps_event *ev = &NPS_AT(&in->model->events, struct nps_event, i);
+	for (size_t i = 0; i < events->len; i++) {
+		struct nps_event *ev = &NPS_AT(events, struct nps_event, i);
 
 		if (ev->kind == NPS_EV_API && ev->flags & NPS_F_UNFINISHED && ev->start < in->last_call)
 			ev->dur = in->last_call - ev->start;
@@ -650,7 +661,9 @@ static int read_files(struct session_import *in, const char *path)
 	err = read_chunks(in, path, "events.nps", on_events);
 	if (err)
 		return err;
-	extend_open_calls(in);
+	extend_open_calls(in, &model->events);
+	for (uint32_t p = 0; p < model->nprocs; p++)
+		extend_open_calls(in, &model->procs[p].torch);
 	if (model->host.requested)
 		err = read_chunks(in, path, "host.nps", on_host);
 	if (err)

@@ -201,6 +201,7 @@ struct nps_proc {
 	struct nps_vec runs; /* struct nps_event: SCHED */
 	struct nps_vec irqs; /* struct nps_event: IRQ */
 	struct nps_vec drivers; /* struct nps_event: DRIVER to DRIVER_DMA */
+	struct nps_vec torch; /* struct nps_event: API of PyTorch's functions */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
 	struct nps_vec memory; /* struct nps_memory_total by time */

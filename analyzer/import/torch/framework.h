@@ -4,6 +4,7 @@
 #define NPS_FRAMEWORK_H
 
 #include "import/common/memo.h"
+#include "import/common/torch_rows.h"
 #include "import/torch/clock.h"
 #include "model/model.h"
 
@@ -22,10 +23,6 @@ int nps_framework__python(struct nps_framework *fw);
 int nps_framework__ops(struct nps_framework *fw);
 int nps_framework__memory(struct nps_framework *fw);
 int nps_framework__gc(struct nps_framework *fw);
-
-/* A row of `torch` in which nothing is known but START, END, GTID, NAME and TYPE. 0 or negative errno. */
-int nps_framework__row(struct nps_framework *fw, uint64_t start, uint64_t end, uint64_t gtid, uint32_t name,
-		       uint32_t type, size_t *row);
 
 /* pid << 32 | tid. The first pid is that of the model. */
 uint64_t nps_framework__gtid(struct nps_framework *fw, uint64_t pid, uint64_t tid);

@@ -31,29 +31,6 @@ uint64_t nps_framework__gtid(struct nps_framework *fw, uint64_t pid, uint64_t ti
 	return pid << 32 | (uint32_t)tid;
 }
 
-int nps_framework__row(struct nps_framework *fw, uint64_t start, uint64_t end, uint64_t gtid, uint32_t name,
-		       uint32_t type, size_t *row)
-{
-	struct nps_torch_table *t = &fw->model->torch;
-	size_t i;
-	int err = nps_table__add(&t->t, &i);
-
-	if (err)
-		return err;
-	t->start[i] = start;
-	t->end[i] = end;
-	t->gtid[i] = gtid;
-	t->name[i] = name;
-	t->type[i] = type;
-	t->connection[i] = t->sequence[i] = t->forward_tid[i] = t->callchain[i] = t->correlation[i] =
-		NPS_NULL;
-	t->python_id[i] = t->python_parent[i] = t->python_module[i] = NPS_NULL;
-	t->input_types[i] = t->input_shapes[i] = t->modules[i] = t->extra[i] = NPS_NONE;
-	nps_model__cover(fw->model, start, end);
-	*row = i;
-	return 0;
-}
-
 /* --- garbage collection --- */
 
 struct collection {

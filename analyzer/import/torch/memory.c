@@ -6,7 +6,7 @@
  */
 #include "base/ext_sort.h"
 #include "import/torch/framework.h"
-#include "import/torch/owner.h"
+#include "import/common/torch_owner.h"
 #include "import/torch/records.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ struct memory_walk {
 	struct nps_framework *fw;
 	struct nps_model *m;
 	struct nps_ext_sort events;
-	struct nps_fw_owner owner;
+	struct nps_torch_owner owner;
 	struct nps_map live; /* address and device -> row of op_memory */
 	uint32_t pta, sum, workspace, empty; /* texts */
 	struct levels of_pta[DEVICES], of_ge[DEVICES];
@@ -190,13 +190,13 @@ static bool block_in_use(const struct memory_walk *s, uint32_t row)
 static int name_owner(struct memory_walk *s, const struct memory_event *event, uint32_t *name)
 {
 	uint32_t row;
-	int err = nps_fw_owner__at(&s->owner, event->gtid, event->order.high, &row);
+	int err = nps_torch_owner__at(&s->owner, event->gtid, event->order.high, &row);
 
 	*name = NPS_NONE;
 	if (err || row == NPS_NONE)
 		return err;
 	if (s->m->torch.name[row] == s->empty)
-		row = nps_fw_owner__parent(&s->owner, row);
+		row = nps_torch_owner__parent(&s->owner, row);
 	if (row != NPS_NONE)
 		*name = s->m->torch.name[row];
 	return 0;
@@ -383,13 +383,13 @@ int nps_framework__memory(struct nps_framework *fw)
 		s.of_pta[i].stream = NPS_NULL;
 	nps_ext_sort__init(&s.events, fw->model->tmpfd, sizeof(struct memory_event));
 	nps_vec__init(&s.open, fw->model->tmpfd, 1);
-	nps_fw_owner__init(&s.owner, fw->model, fw->first_op, fw->end_ops);
+	nps_torch_owner__init(&s.owner, fw->model, fw->first_op, fw->end_ops);
 	err = memory_texts(&s);
 	err = err ? err : memory_read_events(&s);
 	err = err ? err : memory_walk(&s);
 	nps_model__lost(fw->model, s.forgotten,
 			"allocations of FRAMEWORK/torch.memory_usage that were not followed");
-	nps_fw_owner__free(&s.owner);
+	nps_torch_owner__free(&s.owner);
 	nps_ext_sort__free(&s.events);
 	nps_vec__free(&s.open);
 	nps_map__free(&s.live);

@@ -230,8 +230,8 @@ static int framework_add_op(struct nps_framework *fw, const struct op *op)
 	bool mstx = op->order.high & MSTX;
 	uint64_t start = op->order.high & ~MSTX, end = ~op->order.low;
 	size_t row;
-	int err = nps_framework__row(fw, start, end, op->gtid, op->name,
-				     mstx ? NPS_API_TORCH_MSTX : NPS_API_TORCH_OP, &row);
+	int err = nps_torch_rows__add(fw->model, start, end, op->gtid, op->name,
+				      mstx ? NPS_API_TORCH_MSTX : NPS_API_TORCH_OP, &row);
 
 	if (err)
 		return err;

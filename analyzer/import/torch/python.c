@@ -237,8 +237,8 @@ static int python_call_begin(struct python *p, struct python_thread *thread, con
 
 	if (err)
 		return err;
-	err = nps_framework__row(p->fw, event->order.high, event->order.high, event->gtid, name,
-				 NPS_API_PYTHON, &row);
+	err = nps_torch_rows__add(p->fw->model, event->order.high, event->order.high, event->gtid, name,
+				  NPS_API_PYTHON, &row);
 	if (err)
 		return err;
 	t->python_id[row] = id;

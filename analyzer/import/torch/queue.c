@@ -218,8 +218,8 @@ static int queue_add_span(struct queue *q, const struct queue_span *span)
 
 	if (name == NPS_NONE)
 		return -ENOMEM;
-	err = nps_framework__row(q->fw, span->order.high & ~DEQUEUE, span->end, span->gtid, name,
-				 NPS_API_TORCH_QUEUE, &row);
+	err = nps_torch_rows__add(q->fw->model, span->order.high & ~DEQUEUE, span->end, span->gtid, name,
+				  NPS_API_TORCH_QUEUE, &row);
 	if (err)
 		return err;
 	t->correlation[row] = span->correlation;

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "import/torch/owner.h"
+#include "import/common/torch_owner.h"
 
 #include <errno.h>
 
-void nps_fw_owner__init(struct nps_fw_owner *o, const struct nps_model *model, size_t first, size_t end)
+void nps_torch_owner__init(struct nps_torch_owner *o, const struct nps_model *model, size_t first, size_t end)
 {
-	*o = (struct nps_fw_owner){ .torch = &model->torch, .first = first, .next = first, .end = end };
+	*o = (struct nps_torch_owner){ .torch = &model->torch, .first = first, .next = first, .end = end };
 	nps_vec__init(&o->parents, model->tmpfd, sizeof(uint32_t));
 }
 
-void nps_fw_owner__free(struct nps_fw_owner *o)
+void nps_torch_owner__free(struct nps_torch_owner *o)
 {
 	nps_map__free(&o->tops);
 	nps_vec__free(&o->parents);
 }
 
-uint32_t nps_fw_owner__parent(const struct nps_fw_owner *o, uint32_t row)
+uint32_t nps_torch_owner__parent(const struct nps_torch_owner *o, uint32_t row)
 {
 	return NPS_AT(&o->parents, uint32_t, row - o->first);
 }
 
 /* From operator ROW outwards, the first that has not ended before TIME. */
-static uint32_t owner_still_open(const struct nps_fw_owner *o, uint32_t row, uint64_t time)
+static uint32_t owner_still_open(const struct nps_torch_owner *o, uint32_t row, uint64_t time)
 {
 	while (row != NPS_NONE && o->torch->end[row] < time)
-		row = nps_fw_owner__parent(o, row);
+		row = nps_torch_owner__parent(o, row);
 	return row;
 }
 
 /* Begins the operators that start at TIME or before. What ends within an operator is not around it. */
-static int owner_advance(struct nps_fw_owner *o, uint64_t time)
+static int owner_advance(struct nps_torch_owner *o, uint64_t time)
 {
 	const struct nps_torch_table *torch = o->torch;
 	int err = 0;
@@ -51,7 +51,7 @@ static int owner_advance(struct nps_fw_owner *o, uint64_t time)
 	return err;
 }
 
-int nps_fw_owner__at(struct nps_fw_owner *o, uint64_t gtid, uint64_t time, uint32_t *row)
+int nps_torch_owner__at(struct nps_torch_owner *o, uint64_t gtid, uint64_t time, uint32_t *row)
 {
 	int err = owner_advance(o, time);
 	uint32_t top;
