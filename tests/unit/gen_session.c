@@ -251,6 +251,10 @@ void gen_close(struct gen *gen, bool complete, const char *processes, const char
 
 /* --- the job --- */
 
+/* Operators of PyTorch, and nodes of its backward passes. */
+enum { LINEAR, ADDMM, ADD, SOFTMAX, EMPTY, NORM, ITEM, SCALAR, MUL, MATMUL, TORCH_OPS };
+enum { ADDMM_BACKWARD, ACCUMULATE, CUSTOM, STRANGE, TORCH_NODES };
+
 struct rank {
 	struct gen *gen;
 	struct gen_job *job;
@@ -260,11 +264,25 @@ struct rank {
 	uint64_t free_at[8]; /* when stream s is idle */
 	uint32_t next[8]; /* its next task number */
 	uint64_t names[8], l0s[8], kernels[4], comm_name;
+	uint64_t ops[TORCH_OPS], nodes[TORCH_NODES], sequence;
 	struct gen_task *truth;
 	size_t ntruth;
 };
 
 static const char *const apis[] = { "aclnnMatmul", "aclnnAdd", "aclnnSoftmax", "aclnnLayerNorm" };
+static const char *const torch_ops[TORCH_OPS] = {
+	[LINEAR] = "aten::linear",    [ADDMM] = "aten::addmm",
+	[ADD] = "aten::add.Tensor",   [SOFTMAX] = "aten::_softmax",
+	[EMPTY] = "aten::empty_like", [NORM] = "aten::native_layer_norm",
+	[ITEM] = "aten::item",	      [SCALAR] = "aten::_local_scalar_dense",
+	[MUL] = "aten::mul_.Tensor",  [MATMUL] = "aten::matmul",
+};
+static const char *const torch_nodes[TORCH_NODES] = {
+	[ADDMM_BACKWARD] = "N5torch8autograd9generated14AddmmBackward0E",
+	[ACCUMULATE] = "N5torch8autograd14AccumulateGradE",
+	[CUSTOM] = "N5torch8autograd7CppNodeI5ScaleEE",
+	[STRANGE] = "no C++ name \"",
+};
 static const char *const l0s[] = { "MatMulV2", "Add", "SoftmaxV2", "LayerNormV3" };
 
 /* The device takes the task as soon as its stream is idle, 3 us after the submission at the earliest. */
@@ -393,6 +411,127 @@ static void use_memory(struct rank *r, unsigned int i)
 	r->now += 6000;
 }
 
+/* --- PyTorch: each record is written when its call ends --- */
+
+#define AUTOGRAD 7 /* added to the tid of the rank's thread: threads of backward passes, and of another job */
+#define OTHER 8
+#define FIRST_SEQUENCE 40 /* as if there had been others before the capture */
+
+static void torch_call(struct rank *r, unsigned int probe, unsigned int flags, uint64_t start, uint64_t end,
+		       uint64_t a0, uint64_t a1, uint64_t a2)
+{
+	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_API,
+					       .flags = NPS_F_NO_RESULT | flags,
+					       .probe = probe,
+					       .pid = r->pid,
+					       .tid = r->tid,
+					       .start = start,
+					       .dur = end - start,
+					       .call.slot = { a0, a1, a2 } });
+}
+
+static void torch_op_end(struct rank *r, unsigned int name, uint64_t start)
+{
+	r->now += 150;
+	torch_call(r, NPS_PROBE_TORCH_OP, 0, start, r->now, r->ops[name], 0, 0);
+	r->now += 50;
+}
+
+static void get_sequence(struct rank *r, uint64_t number)
+{
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_TORCH_SEQUENCE, r->now, r->now + 30, number, 0, 0, 0);
+	r->now += 60;
+}
+
+/* An operator that launches kernel I; *SEQUENCE NULL: nothing is to be differentiated. */
+static void torch_launch(struct rank *r, unsigned int name, unsigned int i, uint64_t *sequence)
+{
+	uint64_t start = r->now;
+
+	r->now += 100;
+	if (sequence)
+		get_sequence(r, (*sequence)++);
+	op(r, i);
+	torch_op_end(r, name, start);
+}
+
+/* aten::item fails: the inner operator is left by an exception, and the next call shows that. */
+static void torch_failure(struct rank *r)
+{
+	uint64_t outer = r->now, inner = r->now + 70;
+
+	r->now += 400;
+	torch_call(r, NPS_PROBE_TORCH_OP, NPS_F_UNWOUND, inner, r->now + 300, r->ops[SCALAR], 0, 0);
+	torch_call(r, NPS_PROBE_TORCH_OP, NPS_F_UNWOUND, outer, r->now, r->ops[ITEM], 0, 0);
+	r->now += 500;
+}
+
+/* Operator I of the forward pass. */
+static void torch_forward(struct rank *r, unsigned int i)
+{
+	uint64_t start = r->now;
+
+	switch (i % 4) {
+	case 0:
+		r->now += 200;
+		torch_launch(r, ADDMM, i, &r->sequence);
+		torch_op_end(r, LINEAR, start);
+		return;
+	case 1:
+		torch_launch(r, ADD, i, &r->sequence);
+		return;
+	case 2:
+		torch_launch(r, SOFTMAX, i, NULL);
+		return;
+	default:
+		r->now += 300;
+		torch_op_end(r, EMPTY, start);
+		start = r->now;
+		get_sequence(r, r->sequence++);
+		get_sequence(r, r->sequence++); /* of a second node */
+		op(r, i);
+		torch_op_end(r, NORM, start);
+		if (i % 20 == 3)
+			torch_failure(r);
+	}
+}
+
+/* Node NUMBER, with an operator that launches kernel I in it. */
+static void torch_node(struct rank *r, unsigned int node, uint64_t number, unsigned int i)
+{
+	uint64_t start = r->now;
+
+	r->now += 120;
+	if (node == ADDMM_BACKWARD)
+		torch_launch(r, MUL, i, NULL);
+	torch_call(r, NPS_PROBE_TORCH_NODE, 0, start, r->now, r->nodes[node], number, 0x7f00 + number * 64);
+	r->now += 90;
+}
+
+/* Backward pass of the last numbers, in another thread. */
+static void torch_backward(struct rank *r, unsigned int i)
+{
+	uint64_t start = r->now;
+
+	r->tid += OTHER; /* gets a number that the rank's thread has got, too */
+	torch_launch(r, MUL, i, &(uint64_t){ r->sequence - 2 });
+	r->tid += AUTOGRAD - OTHER;
+	r->now += 500;
+	for (unsigned int n = 1; n <= 10; n++)
+		torch_node(r, n == 4 ? CUSTOM : ADDMM_BACKWARD, r->sequence - n, i + n);
+	torch_node(r, ACCUMULATE, ~0ULL, i);
+	torch_node(r, STRANGE, 3, i); /* its number is from before the capture */
+	r->tid -= AUTOGRAD;
+	torch_call(r, NPS_PROBE_TORCH_BACKWARD, 0, start, r->now, 0, 0, 0);
+	r->now += 400;
+}
+
+/* Open when the capture ends. */
+static void torch_open(struct rank *r)
+{
+	torch_call(r, NPS_PROBE_TORCH_OP, NPS_F_UNFINISHED, r->now + 100, r->now + 900, r->ops[MATMUL], 0, 0);
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct {
@@ -456,6 +595,11 @@ static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, 
 			  .truth = job->truth + number * job->stride };
 	uint8_t *types;
 
+	r.sequence = FIRST_SEQUENCE;
+	for (unsigned int i = 0; job->ops && i < TORCH_OPS; i++)
+		r.ops[i] = gen_text(gen, torch_ops[i]);
+	for (unsigned int i = 0; job->ops && i < TORCH_NODES; i++)
+		r.nodes[i] = gen_text(gen, torch_nodes[i]);
 	memcpy(r.names, names, 4 * sizeof(*names));
 	memcpy(r.l0s, l0_names, 4 * sizeof(*names));
 	gen_comm(gen, r.tid, GEN_T0, "python3");
@@ -469,9 +613,14 @@ static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, 
 	for (unsigned int i = 0; i < job->launches; i++) {
 		if (i % 100 == 0)
 			gen_mark(gen, r.pid, r.tid, NPS_PROBE_STEP_MARKER, r.now - 100, 0, 10 + i / 100, 0);
-		op(&r, i);
+		if (job->ops)
+			torch_forward(&r, i);
+		else
+			op(&r, i);
 		if (i % 50 == 49)
 			copy_in(&r);
+		if (job->ops && i % 50 == 49)
+			torch_backward(&r, i);
 		if (i % 100 == 99) {
 			event_record(&r);
 			all_reduce(&r);
@@ -484,6 +633,8 @@ static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, 
 	}
 	synchronize(&r);
 	gen_mark(gen, r.pid, r.tid, NPS_PROBE_STEP_MARKER, r.now, 0, 10 + job->launches / 100, 0);
+	if (job->ops)
+		torch_open(&r);
 	job->per_rank = r.ntruth;
 	for (uint64_t t = GEN_T0; job->agent && t < r.now + 500000000; t += 500000000)
 		gen_device_clock(gen, r.pid, r.device, t, t % 3 ? 4000 : 2500);
@@ -503,7 +654,7 @@ void gen_job(const char *dir, struct gen_job *job)
 	char processes[8192] = "", devices[1024] = "";
 	struct gen gen;
 
-	job->stride = job->launches + job->launches / 50 + job->launches / 100 * 7 + 16;
+	job->stride = job->launches + job->launches / 50 * (job->ops ? 12 : 1) + job->launches / 100 * 7 + 16;
 	job->truth = calloc(job->stride * job->ranks, sizeof(*job->truth));
 	need(job->truth != NULL, "calloc");
 	gen_open(&gen, dir);

@@ -86,6 +86,7 @@ struct gen_job {
 	bool agent; /* with a device log */
 	bool os; /* with system calls and scheduling */
 	bool memory; /* with allocations, and npu-smi's values of memory */
+	bool ops; /* with operators of PyTorch around the launches, and backward passes of another thread */
 	unsigned int lose_every; /* drop the device records of every n-th task; 0 none */
 	/* filled: tasks of rank r are truth[r * stride], per_rank of them */
 	struct gen_task *truth;

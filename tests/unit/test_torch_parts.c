@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "import/common/memo.h"
 #include "import/torch/clock.h"
-#include "import/torch/owner.h"
+#include "import/common/torch_owner.h"
 #include "import/torch/records.h"
 
 #include <cjson/cJSON.h>
@@ -291,7 +291,7 @@ static void test_owner(void **state)
 	} queries[] = { { 1, 5, NPS_NONE },  { 1, 10, 0 },  { 1, 20, 1 },	 { 2, 22, 2 },
 			{ 1, 30, 1 },	     { 1, 31, 0 },  { 1, 45, 3 },	 { 3, 45, NPS_NONE },
 			{ 2, 60, NPS_NONE }, { 1, 100, 0 }, { 1, 101, NPS_NONE } };
-	struct nps_fw_owner owner;
+	struct nps_torch_owner owner;
 	struct nps_model m;
 
 	(void)state;
@@ -300,16 +300,16 @@ static void test_owner(void **state)
 	add_op(&m, 20, 30, 1);
 	add_op(&m, 21, 50, 2);
 	add_op(&m, 40, 50, 1);
-	nps_fw_owner__init(&owner, &m, 0, 4);
+	nps_torch_owner__init(&owner, &m, 0, 4);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(queries); i++) {
 		uint32_t row;
 
-		assert_int_equal(nps_fw_owner__at(&owner, queries[i].gtid, queries[i].time, &row), 0);
+		assert_int_equal(nps_torch_owner__at(&owner, queries[i].gtid, queries[i].time, &row), 0);
 		assert_int_equal(row, queries[i].row);
 	}
-	assert_int_equal(nps_fw_owner__parent(&owner, 3), 0);
-	assert_int_equal(nps_fw_owner__parent(&owner, 2), NPS_NONE);
-	nps_fw_owner__free(&owner);
+	assert_int_equal(nps_torch_owner__parent(&owner, 3), 0);
+	assert_int_equal(nps_torch_owner__parent(&owner, 2), NPS_NONE);
+	nps_torch_owner__free(&owner);
 	nps_model__free(&m);
 }
 

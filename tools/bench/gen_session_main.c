@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `gen_session_main DIR TASKS [more|host]`: a synthetic session of two ranks with about TASKS device tasks,
- * to time the analyzer on. "more": also with memory, and tasks without records in the device's log. "host":
- * without a device's log.
+ * `gen_session_main DIR TASKS [more|host|ops]`: a synthetic session of two ranks with about TASKS device
+ * tasks, to time the analyzer on. "more": also with memory, and tasks without records in the device's log. "host":
+ * without a device's log. "ops": with operators of PyTorch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,9 @@ int main(int argc, char **argv)
 
 	bool more = argc == 4 && !strcmp(argv[3], "more"), host = argc == 4 && !strcmp(argv[3], "host");
 
-	if ((argc != 3 && !more && !host) || mkdir(argv[1], 0750)) {
-		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS [more|host]\n");
+	job.ops = argc == 4 && !strcmp(argv[3], "ops");
+	if ((argc != 3 && !more && !host && !job.ops) || mkdir(argv[1], 0750)) {
+		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS [more|host|ops]\n");
 		return 2;
 	}
 	job.agent = !host;
