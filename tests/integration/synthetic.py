@@ -11,8 +11,8 @@ from harness import BUILD, ROOT, Case, need_program
 KERNELS = 30
 
 
-def session(case: Case, name: str = "npuscope_session") -> Path:
-    """Of two ranks, which call CANN and the system."""
+def session(case: Case, name: str = "npuscope_session", kernels: int = KERNELS, *words: str) -> Path:
+    """Of two ranks, which call CANN and the system; words: of the generator."""
     generator = BUILD / "bench" / "gen_session"
     if not generator.exists():
         generator = case.path("gen_session")
@@ -20,7 +20,7 @@ def session(case: Case, name: str = "npuscope_session") -> Path:
                   f"-I{ROOT}/kheaders", f"-I{ROOT}/analyzer", f"-I{ROOT}/tests/unit",
                   ROOT / "tools" / "bench" / "gen_session_main.c", ROOT / "tests" / "unit" / "gen_session.c", "-lz",
                   "-lm"]).expect(0)
-    case.run([generator, case.path(name), KERNELS]).expect(0)
+    case.run([generator, case.path(name), kernels, *words]).expect(0)
     return case.path(name)
 
 

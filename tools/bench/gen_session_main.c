@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `gen_session_main DIR TASKS [more|host|ops]`: a synthetic session of two ranks with about TASKS device
- * tasks, to time the analyzer on. "more": also with memory, and tasks without records in the device's log. "host":
- * without a device's log. "ops": with operators of PyTorch.
+ * tasks, to time the analyzer on. "more": also with memory, and tasks without records in the device's log.
+ * "host": without a device's log. "ops": with operators of PyTorch.
  */
 #include <stdio.h>
 #include <stdlib.h>
