@@ -141,6 +141,8 @@ SESSIONS = [
     Case("session/two ranks, older names, gzip", session(300), ("--compat", "a", "--gzip")),
     Case("session/memory, lost device records", session(300, "more")),
     Case("session/host only", session(300, "host")),
+    Case("session/operators", session(300, "ops")),
+    Case("session/operators, older names", session(300, "ops"), ("--compat", "a")),
     Case("session/whole host", of_the_whole_host(session(100, "more"))),
     Case("session/cut", cut(session(300), 0.6)),
     Case("session/damaged events", damaged(session(300), "events.nps")),
