@@ -741,6 +741,14 @@ def catalogue() -> dict[str, tuple[int, bool]]:
     return {symbol: (i + 1, "NPS_P_RET" in flags) for i, (_name, symbol, flags) in enumerate(rows)}
 
 
+def torch_symbols() -> set[str]:
+    """Rows of the catalogue that are PyTorch's functions, not CANN's: --ops attaches them."""
+    text = (ROOT / "kheaders" / "catalog_rows.h").read_text()
+    found = set(re.findall(r'^\tP\(\w+, "([^"]*)", NPS_LIB_TORCH,', text, re.M))
+    assert found, "kheaders/catalog_rows.h is written in another way now"
+    return found
+
+
 # ---- libraries of our own with CANN's names -------------------------------------------
 
 def build_library(case: Case, source: str, soname: str, where: Path, *flags: str) -> Path:

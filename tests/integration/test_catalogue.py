@@ -197,7 +197,7 @@ def rows(case: Case) -> dict[str, tuple[str, tuple[Slot, ...]]]:
     for line in table[1:]:
         symbol, library, _layer, _level, how, arguments = line.split("\t")
         if "*" in symbol or library == "libtorch_cpu.so":
-            continue  # many functions, see operators_one_by_one; PyTorch's, see test_torch_ops.py
+            continue  # many functions, see operators_one_by_one; PyTorch's, see test_torch_counts.py
         slots = []
         for text in filter(None, arguments.split(", ")):
             match = re.fullmatch(r"(.+)@(?:result|(\d+)(?:\.(\d+))?)", text)
