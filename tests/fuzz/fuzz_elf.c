@@ -16,6 +16,7 @@
 #include "attach/landing_pads.h"
 #include "attach/operators.h"
 #include "attach/probe_point.h"
+#include "attach/torch_names.h"
 #include "core/proc_maps.h"
 
 #define MAX_CODE 4096
@@ -82,6 +83,33 @@ static int inspect_operator(const struct nps_elf_function *first, const struct n
 	return 0;
 }
 
+/* aten:: and what differs from the struct's name by a dot at most. */
+static int inspect_torch(const struct nps_elf_function *f, void *names)
+{
+	char name[NPS_TORCH_NAME_MAX], *dot;
+
+	if (nps_torch_names__of(names, f->name, name, sizeof(name)))
+		return 0;
+	if (strncmp(name, "aten::", 6) != 0)
+		abort();
+	dot = strchr(name, '.');
+	if (dot)
+		*dot = '_';
+	if (!strstr(f->name, name + 6))
+		abort();
+	return 0;
+}
+
+static void name_torch_operators(struct nps_elf *elf)
+{
+	struct nps_torch_names *names;
+
+	if (nps_torch_names__new(elf, &names))
+		return;
+	nps_elf__for_each_function(elf, true, inspect_torch, names);
+	nps_torch_names__free(names);
+}
+
 static void one_elf(int fd, size_t size)
 {
 	struct nps_elf *elf = NULL;
@@ -105,6 +133,7 @@ static void one_elf(int fd, size_t size)
 	for (int i = 0; i < 3; i++)
 		seen.n += functions[i].name ? strlen(functions[i].name) : 0;
 	nps_operators__find(elf, inspect_operator, NULL);
+	name_torch_operators(elf);
 	nps_elf__close(elf);
 }
 
