@@ -11,6 +11,7 @@
 
 #define TRAMPOLINE 4 /* instructions of one, at most: arm64's adrp, ldr, add, br */
 #define TRAMPOLINE_BYTES 32
+#define VENEER 8 /* bytes of one */
 
 struct function_range {
 	uint64_t start, end;
@@ -229,6 +230,22 @@ static bool is_trampoline(const struct exit_search *s, uint64_t address)
 	return false;
 }
 
+/*
+ * Code that arm64 linkers move away for an erratum of the Cortex-A53 (843419): a load, and the way back. It
+ * belongs to this jump alone.
+ */
+static bool is_veneer(const struct exit_search *s, uint64_t from, uint64_t to)
+{
+	const struct nps_insn_decoder *decoder = &s->finder->decoder;
+	uint8_t code[VENEER];
+
+	return decoder->machine == EM_AARCH64 && from != NPS_FLOW_NOWHERE &&
+	       nps_elf__data(s->finder->elf, to, code, VENEER) == VENEER &&
+	       nps_insn_decoder__decode(decoder, code, 4, to).kind == NPS_INSN_PLAIN &&
+	       nps_insn_decoder__decode(decoder, code + 4, 4, to + 4).kind == NPS_INSN_JUMP &&
+	       nps_insn_decoder__decode(decoder, code + 4, 4, to + 4).target == from + 4;
+}
+
 /* Is the frame the same before and after the jump? */
 static bool keeps_frame(struct exit_search *s, uint64_t from, uint64_t to, const struct nps_fde *fde)
 {
@@ -258,6 +275,10 @@ static int jumps_outside(struct nps_flow *flow, uint64_t from, uint64_t to, void
 	(void)flow;
 	if (is_trampoline(s, to) || (!err && fde.start == to && at_entry > 0))
 		return no_exits(s, "it ends by a tail call");
+	if (err == -ENOENT && is_veneer(s, from, to)) {
+		fde = (struct nps_fde){ .start = to, .size = VENEER };
+		return add_part(s, &fde);
+	}
 	if (err == -ENOENT)
 		return no_exits(s, "it jumps to code without unwind tables");
 	if (at_entry < 0)
