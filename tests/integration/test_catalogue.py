@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
 from harness import (PARTIAL, DONE, ROOT, Case, Session, add_test, build_library, catalogue, environment, main, need,
-                     need_program, need_root, test)
+                     need_program, need_root, test, torch_symbols)
 from records import API, CQE, MARK, Event
 
 ABI = ROOT / "tests" / "abi" / "cann.txt"
@@ -195,8 +195,8 @@ def rows(case: Case) -> dict[str, tuple[str, tuple[Slot, ...]]]:
     table = case.npuscope("doctor", "--probes").expect(0).out.splitlines()
     found = {}
     for line in table[1:]:
-        symbol, library, _layer, _level, how, arguments = line.split("\t")
-        if "*" in symbol or library == "libtorch_cpu.so":
+        symbol, _libraries, _layer, _level, how, arguments = line.split("\t")
+        if "*" in symbol or symbol in torch_symbols():
             continue  # many functions, see operators_one_by_one; PyTorch's, see test_torch_counts.py
         slots = []
         for text in filter(None, arguments.split(", ")):
