@@ -347,8 +347,13 @@ build/tests/torch_names: tests/torch_names.c $(BUILD)/libnps_user.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
 
+# Python stacks of a process, read from outside.
+build/tests/python_stacks: tests/python_stacks.c $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
 .PHONY: witnesses
-witnesses: build/tests/gen-cann build/tests/probe_survey build/tests/exit_survey build/tests/torch_names
+witnesses: build/tests/gen-cann build/tests/probe_survey build/tests/exit_survey build/tests/torch_names build/tests/python_stacks
 
 $(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * CPython's structs as BPF programs walk them, for one process: offsets in bytes, by version and processor, or
- * from the interpreter's own _Py_DebugOffsets.
+ * CPython's structs as BPF programs walk them, for one process: offsets in bytes, by version and processor,
+ * or from the interpreter's own _Py_DebugOffsets.
  */
 #ifndef NPS_PYTHON_H
 #define NPS_PYTHON_H
@@ -13,7 +13,7 @@
 #define NPS_PY_NO_TLS 0x7fffffff /* of tls_offset: the thread state is found by native thread id */
 #define NPS_PY_NONE 0xffff /* an offset that this version does not have */
 
-/* How the frame's instruction tells the line. */
+/* How the frame has the instruction that leads to the line. */
 enum nps_py_instruction {
 	NPS_PY_LASTI, /* int f_lasti: bytes, before 3.10 an index of bytes, 3.10 of units of 2 bytes */
 	NPS_PY_PREVIOUS, /* pointer to the unit of code that was run last (3.11, 3.12) */
@@ -23,7 +23,7 @@ enum nps_py_instruction {
 struct nps_py_layout {
 	__u16 version; /* 0x030b: 3.11 */
 	__u8 instruction; /* enum nps_py_instruction */
-	__u8 c_owner; /* value of frame_owner of frames that are no code of Python; 0xff: there are none */
+	__u8 c_owner; /* from this value of frame_owner on it is no frame of Python; 0xff: all are */
 	__u8 pointer_tag; /* low bits of frame_code and frame_previous that are no part of the address */
 	__u8 reserved;
 	/* _PyRuntimeState and PyInterpreterState, of lists of threads */
@@ -38,7 +38,7 @@ struct nps_py_layout {
 	/* PyCodeObject */
 	__u16 code_filename, code_name, code_qualname; /* qualname: NPS_PY_NONE before 3.11 */
 	__u16 code_firstlineno, code_linetable;
-	__u16 code_first_instruction; /* where the code begins in the code object; NPS_PY_NONE: bytes co_code */
+	__u16 code_first_instruction; /* where code begins in the code object; NPS_PY_NONE: bytes co_code */
 	/* PyUnicodeObject, PyBytesObject */
 	__u16 text_length, text_state, text_ascii, text_compact;
 	__u16 bytes_length, bytes_data;

@@ -299,8 +299,15 @@ static int read_names(struct nps_elf *e, struct table *t)
 	return 0;
 }
 
+/* Which symbols are wanted, and what is called for each. */
+struct symbol_walk {
+	unsigned char type; /* STT_FUNC, STT_OBJECT: its offset is not set */
+	int (*each)(const struct nps_elf_function *f, void *arg);
+	void *arg;
+};
+
 static int for_each_symbol(const struct nps_elf *e, const struct table *t, const Elf64_Sym *symbols, size_t n,
-			   int (*each)(const struct nps_elf_function *, void *), void *arg)
+			   const struct symbol_walk *walk)
 {
 	int err = 0;
 
@@ -308,17 +315,18 @@ static int for_each_symbol(const struct nps_elf *e, const struct table *t, const
 		const Elf64_Sym *sym = &symbols[i];
 		struct nps_elf_function f = { .vaddr = sym->st_value, .size = sym->st_size };
 
-		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_shndx == SHN_UNDEF ||
-		    sym->st_name >= t->names_len || !vaddr_to_offset(e, sym->st_value, &f.offset))
+		if (ELF64_ST_TYPE(sym->st_info) != walk->type || sym->st_shndx == SHN_UNDEF ||
+		    sym->st_name >= t->names_len)
+			continue;
+		if (walk->type == STT_FUNC && !vaddr_to_offset(e, sym->st_value, &f.offset))
 			continue;
 		f.name = t->names + sym->st_name;
-		err = each(&f, arg);
+		err = walk->each(&f, walk->arg);
 	}
 	return err;
 }
 
-static int for_each_of_table(struct nps_elf *e, struct table *t,
-			     int (*each)(const struct nps_elf_function *, void *), void *arg)
+static int for_each_of_table(struct nps_elf *e, struct table *t, const struct symbol_walk *walk)
 {
 	Elf64_Sym *symbols = malloc(SYMBOLS * sizeof(*symbols));
 	int err = symbols ? 0 : -ENOMEM;
@@ -331,14 +339,13 @@ static int for_each_of_table(struct nps_elf *e, struct table *t,
 		else if (!read_at(e->fd, symbols, n * sizeof(*symbols), t->offset + at * sizeof(*symbols)))
 			break; /* the file was truncated meanwhile */
 		else
-			err = for_each_symbol(e, t, symbols, n, each, arg);
+			err = for_each_symbol(e, t, symbols, n, walk);
 	}
 	free(symbols);
 	return err;
 }
 
-static int for_each_in(struct nps_elf *e, uint32_t type, int (*each)(const struct nps_elf_function *, void *),
-		       void *arg)
+static int for_each_in(struct nps_elf *e, uint32_t type, const struct symbol_walk *walk)
 {
 	for (size_t i = 0; i < e->n_tables; i++) {
 		struct table *t = &e->tables[i];
@@ -351,7 +358,7 @@ static int for_each_in(struct nps_elf *e, uint32_t type, int (*each)(const struc
 			continue; /* another table may be valid */
 		if (err)
 			return err;
-		err = for_each_of_table(e, t, each, arg);
+		err = for_each_of_table(e, t, walk);
 		if (err)
 			return err;
 	}
@@ -370,10 +377,11 @@ bool nps_elf__has_symbols(struct nps_elf *e)
 int nps_elf__for_each_function(struct nps_elf *e, bool symtab,
 			       int (*each)(const struct nps_elf_function *, void *), void *arg)
 {
-	int err = for_each_in(e, SHT_DYNSYM, each, arg);
+	struct symbol_walk walk = { STT_FUNC, each, arg };
+	int err = for_each_in(e, SHT_DYNSYM, &walk);
 
 	if (!err && symtab)
-		err = for_each_in(e, SHT_SYMTAB, each, arg);
+		err = for_each_in(e, SHT_SYMTAB, &walk);
 	return err ? err : e->too_large ? -E2BIG : 0;
 }
 
@@ -399,6 +407,39 @@ int nps_elf__find(struct nps_elf *e, const char *name, bool symtab, struct nps_e
 	int err = nps_elf__for_each_function(e, symtab, match_name, &find);
 
 	return err == 1 ? 0 : err ? err : -ENOENT;
+}
+
+int nps_elf__find_object(struct nps_elf *e, const char *name, struct nps_elf_object *out)
+{
+	struct nps_elf_function found;
+	struct find find = { .name = name, .out = &found };
+	struct symbol_walk walk = { STT_OBJECT, match_name, &find };
+	int err = for_each_in(e, SHT_DYNSYM, &walk);
+
+	if (err != 1)
+		return err ? err : e->too_large ? -E2BIG : -ENOENT;
+	*out = (struct nps_elf_object){ .vaddr = found.vaddr, .size = found.size };
+	return 0;
+}
+
+static const Elf64_Phdr *segment_from(const Elf64_Phdr *v, size_t n, uint64_t offset, uint64_t size)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].p_filesz && v[i].p_offset >= offset && v[i].p_offset - offset < size)
+			return &v[i];
+	return NULL;
+}
+
+int nps_elf__bias(const struct nps_elf *e, uint64_t start, uint64_t size, uint64_t offset, uint64_t *bias)
+{
+	const Elf64_Phdr *ph = segment_from(e->code, e->n_code, offset, size);
+
+	if (!ph)
+		ph = segment_from(e->data, e->n_data, offset, size);
+	if (!ph)
+		return -ENOENT;
+	*bias = start + (ph->p_offset - offset) - ph->p_vaddr;
+	return 0;
 }
 
 struct naming {

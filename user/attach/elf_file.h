@@ -51,6 +51,20 @@ int nps_elf__for_each_function(struct nps_elf *elf, bool symtab,
 /* The function by that name, .dynsym first. -ENOENT, -E2BIG, -ETIME. */
 int nps_elf__find(struct nps_elf *elf, const char *name, bool symtab, struct nps_elf_function *out);
 
+struct nps_elf_object {
+	uint64_t vaddr, size;
+};
+
+/* The variable by that name in .dynsym. -ENOENT, -E2BIG, -ETIME. */
+int nps_elf__find_object(struct nps_elf *elf, const char *name, struct nps_elf_object *out);
+
+/*
+ * From the address at which SIZE bytes of the file from `offset` on are mapped: what to add to the file's
+ * addresses to get those in the process; 0 for a file that is linked to fixed addresses. -ENOENT: no segment
+ * begins there.
+ */
+int nps_elf__bias(const struct nps_elf *elf, uint64_t start, uint64_t size, uint64_t offset, uint64_t *bias);
+
 /* A file offset, and the function that covers it. */
 struct nps_elf_name {
 	uint64_t offset;

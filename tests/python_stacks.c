@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Prints how the Python stacks of a process are read, and those of some threads: a line for each
+ * frame, innermost first, with name, file and line, tabs between. Usage: python_stacks PID [TID...]
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/python/python_find.h"
+#include "attach/python/python_walk.h"
+#include "stack/python_lines.h"
+
+#define FRAMES 4096
+
+static int32_t line_of(pid_t pid, const struct nps_py_process *process, const struct nps_py_frame *frame)
+{
+	static uint8_t table[1 << 20];
+	ssize_t n = nps_python__line_table(pid, process, frame, table, sizeof(table));
+
+	return n < 0 ? -1
+		     : nps_python_line(process->layout.version, frame->first_line, table, (size_t)n,
+				       frame->at);
+}
+
+static int print_stack(pid_t pid, const struct nps_py_process *process, pid_t tid)
+{
+	static struct nps_py_frame frames[FRAMES];
+	int n = nps_python__walk(pid, process, tid, frames, FRAMES);
+
+	printf("thread %d: %d\n", tid, n);
+	for (int i = 0; i < n; i++)
+		printf("%s\t%s\t%d\n", frames[i].name, frames[i].file, line_of(pid, process, &frames[i]));
+	return n < 0;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid = argc > 1 ? atoi(argv[1]) : 0;
+	struct nps_py_process process;
+	const char *why;
+	int err = nps_python__find(pid, NULL, &process, &why), failed = 0;
+
+	if (err) {
+		fprintf(stderr, "python_stacks: %d: %s: %s\n", pid, strerror(-err), why ? why : "no Python");
+		return 1;
+	}
+	printf("version %d.%d, runtime 0x%llx, tls ", process.layout.version >> 8,
+	       process.layout.version & 0xff, (unsigned long long)process.runtime);
+	printf(process.tls_offset == NPS_PY_NO_TLS ? "none\n" : "%d\n", process.tls_offset);
+	for (int i = 2; i < argc; i++)
+		failed |= print_stack(pid, &process, atoi(argv[i]));
+	return failed;
+}
