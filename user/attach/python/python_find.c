@@ -22,7 +22,7 @@
 #define READS 131072 /* of the process's memory, to find it once */
 #define TRIES 5 /* at a stack that changes while it is read */
 #define FRAMES 8 /* of a thread that are checked */
-#define OTHERS 256 /* files that are searched, besides those that are called python */
+#define FILES 256 /* that are searched */
 
 /* An interpreter that was found. */
 struct interpreter {
@@ -119,7 +119,7 @@ static bool is_called_python(const struct nps_mapping *m)
 static int find_interpreter(pid_t pid, const struct nps_maps *maps, struct nps_budget *budget,
 			    struct interpreter *in)
 {
-	unsigned int others = 0;
+	unsigned int opened = 0;
 
 	for (int called = 1; called >= 0; called--) {
 		bool first = true;
@@ -134,7 +134,7 @@ static int find_interpreter(pid_t pid, const struct nps_maps *maps, struct nps_b
 				continue;
 			}
 			first = false;
-			if (!called && ++others > OTHERS)
+			if (++opened > FILES)
 				return -ENOENT;
 			err = open_interpreter(pid, &maps->v[i], budget, in);
 			if (err != -ENOENT)

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python stacks that are read from outside, against those that the job itself reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness import JOB_SOURCES, ROOT, Case, Running, add_test, main, need, need_root
+
+READER = ROOT / "build" / "tests" / "python_stacks"
+JOB = JOB_SOURCES / "python_stacks_job.py"
+SYSTEM = "/usr/bin/python3"
+NAME_BYTES, FILE_BYTES = 255, 511  # that the reader keeps
+
+# Interpreters that are tested where they exist: those of pyenv, and of Debian's other releases, unpacked into
+# NPUSCOPE_PYTHONS/SUITE, with their own libc.
+PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+UNPACKED = Path(os.environ.get("NPUSCOPE_PYTHONS", "/nonexistent"))
+
+
+def unpacked(program: Path) -> tuple[list[Any], dict[str, str]]:
+    """The command of an interpreter below a folder of unpacked packages, and its environment."""
+    root = program.parents[2]
+    libraries = [str(root / part / f"{os.uname().machine}-linux-gnu") for part in ("lib", "usr/lib")]
+    loader = next(path for library in libraries for path in Path(library).glob("ld-linux-*.so.?"))
+    return ([loader, "--library-path", ":".join(libraries), program],
+            {**os.environ, "PYTHONHOME": str(root / "usr")})
+
+
+def interpreters() -> list[tuple[str, list[Any], dict[str, str]]]:
+    """(name of the test, command, environment)."""
+    found = [("system", [SYSTEM], dict(os.environ))]
+    for folder in sorted(PYENV.glob("3.*")):
+        minor = int(folder.name.split(".")[1])
+        if 8 <= minor <= 15 and (folder / "bin" / "python3").exists():
+            found.append((f"pyenv_{folder.name}", [folder / "bin" / "python3"], dict(os.environ)))
+    for program in sorted(UNPACKED.glob("*/usr/bin/python3.*[0-9]")):
+        found.append((f"{program.parents[2].name}_{program.name}", *unpacked(program)))
+    return found
+
+
+def read_stacks(pid: int, tids: list[int]) -> tuple[str, dict[int, list[list[Any]]]]:
+    """The first line of the reader, and thread -> frames."""
+    done = subprocess.run([READER, str(pid), *map(str, tids)], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    head, *lines = done.stdout.decode("utf-8").splitlines()
+    stacks: dict[int, list[list[Any]]] = {}
+    for line in lines:
+        if line.startswith("thread "):
+            frames = stacks.setdefault(int(line.split()[1][:-1]), [])
+            continue
+        name, file, number = line.split("\t")
+        frames.append([name, file, int(number)])
+    return head, stacks
+
+
+def own_reports(job: Running) -> list[dict[str, Any]]:
+    """What the threads of the job reported."""
+    job.wait_for("^ready")
+    return [json.loads(line) for line in job.out.splitlines() if line.startswith("{")]
+
+
+def stacks_of(case: Case, command: list[Any], environment: dict[str, str]) -> None:
+    """Every thread's stack is what that thread reported: names, files and lines."""
+    need_root()
+    need(READER.exists(), f"{READER}: make witnesses")
+    job = case.start([*command, JOB], env={**environment, "PYTHONIOENCODING": "utf-8"})
+    reports = own_reports(job)
+    head, stacks = read_stacks(job.pid, [report["tid"] for report in reports])
+    print(f"  {head}, {len(reports)} threads, {sum(len(report['frames']) for report in reports)} frames")
+    assert len(reports) >= 13, f"{len(reports)} threads"
+    for report in reports:
+        assert stacks[report["tid"]] == report["frames"], first_difference(report, stacks[report["tid"]])
+    job.kill()
+
+
+def first_difference(report: dict[str, Any], frames: list[list[Any]]) -> str:
+    """In words."""
+    for index, (own, read) in enumerate(zip(report["frames"], frames)):
+        if own != read:
+            return f"{report['thread']}: frame {index} is {own}, read was {read}"
+    return f"{report['thread']}: {len(report['frames'])} frames, read were {len(frames)}"
+
+
+for _name, _command, _environment in interpreters():
+    add_test(_name, lambda case, command=_command, environment=_environment: stacks_of(case, command, environment))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
