@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints how the Python stacks of a process are read, and those of some threads: a line for each
+ * python_stacks PID [TID...] prints how the Python stacks of a process are read, and those of some threads: a line for each
  * frame, innermost first, with name, file and line, tabs between. Usage: python_stacks PID [TID...]
  */
 #include <errno.h>
@@ -35,13 +35,43 @@ static int print_stack(pid_t pid, const struct nps_py_process *process, pid_t ti
 	return n < 0;
 }
 
+static size_t from_hex(const char *hex, uint8_t *bytes, size_t size)
+{
+	size_t n = 0;
+
+	for (unsigned int byte; n < size && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+		bytes[n] = (uint8_t)byte;
+	return n;
+}
+
+/* Prints the line of each instruction for every line table on stdin: version, first line, table, bytes of code. */
+static int print_lines(void)
+{
+	static char hex[2 << 20];
+	static uint8_t table[1 << 20];
+	int version, first, size;
+
+	while (scanf("%d %d %2097151s %d", &version, &first, hex, &size) == 4) {
+		size_t n = from_hex(hex, table, sizeof(table));
+
+		for (int at = 0; at < size; at += 2)
+			printf("%s%d", at ? " " : "",
+			       nps_python_line((uint16_t)version, first, table, n, at));
+		putchar('\n');
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pid = argc > 1 ? atoi(argv[1]) : 0;
 	struct nps_py_process process;
 	const char *why;
-	int err = nps_python__find(pid, NULL, &process, &why), failed = 0;
+	int err, failed = 0;
 
+	if (argc == 2 && !strcmp(argv[1], "--lines"))
+		return print_lines();
+	err = nps_python__find(pid, NULL, &process, &why);
 	if (err) {
 		fprintf(stderr, "python_stacks: %d: %s: %s\n", pid, strerror(-err), why ? why : "no Python");
 		return 1;

@@ -15,8 +15,8 @@ from harness import JOB_SOURCES, ROOT, Case, Running, add_test, main, need, need
 
 READER = ROOT / "build" / "tests" / "python_stacks"
 JOB = JOB_SOURCES / "python_stacks_job.py"
+LINES_JOB = JOB_SOURCES / "python_lines_job.py"
 SYSTEM = "/usr/bin/python3"
-NAME_BYTES, FILE_BYTES = 255, 511  # that the reader keeps
 
 # Interpreters that are tested where they exist: those of pyenv, and of Debian's other releases, unpacked into
 # NPUSCOPE_PYTHONS/SUITE, with their own libc.
@@ -88,8 +88,27 @@ def first_difference(report: dict[str, Any], frames: list[list[Any]]) -> str:
     return f"{report['thread']}: {len(report['frames'])} frames, read were {len(frames)}"
 
 
-for _name, _command, _environment in interpreters():
-    add_test(_name, lambda case, command=_command, environment=_environment: stacks_of(case, command, environment))
+def lines_of(case: Case, command: list[Any], environment: dict[str, str]) -> None:
+    """Every instruction of the standard library has the line that the interpreter has for it."""
+    need(READER.exists(), f"{READER}: make witnesses")
+    listed = case.run([*command, LINES_JOB], env={**environment, "PYTHONIOENCODING": "utf-8"}).expect(0).out.splitlines()
+    tables, own = listed[::2], listed[1::2]
+    done = subprocess.run([READER, "--lines"], input="\n".join(tables), capture_output=True, text=True, check=True)
+    found = done.stdout.splitlines()
+    print(f"  {len(own)} functions, {sum(len(line.split()) for line in own)} instructions")
+    assert len(own) > 1000 and len(found) == len(own), f"{len(own)} {len(found)}"
+    wrong = [index for index, line in enumerate(own) if line != found[index]]
+    assert not wrong, f"{len(wrong)} functions: {tables[wrong[0]]}: {own[wrong[0]]}: {found[wrong[0]]}"
+
+
+def add_tests(name: str, command: list[Any], environment: dict[str, str]) -> None:
+    """Both tests of an interpreter."""
+    add_test(f"stacks_{name}", lambda case: stacks_of(case, command, environment))
+    add_test(f"lines_{name}", lambda case: lines_of(case, command, environment))
+
+
+for _arguments in interpreters():
+    add_tests(*_arguments)
 
 
 if __name__ == "__main__":

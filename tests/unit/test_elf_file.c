@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -60,6 +61,43 @@ static void finds_functions(void **state)
 	assert_int_equal(nps_elf__find(elf, "there_is_no_such_function", true, &f), -ENOENT);
 	nps_elf__close(elf);
 	close(fd);
+}
+
+/* A variable of libc: its address in the file, moved by where the file is mapped, is the one that the linker has. */
+static void finds_variables(void **state)
+{
+	const char *variable = "program_invocation_name";
+	uint64_t address = (uint64_t)(uintptr_t)dlsym(RTLD_NEXT, variable), bias;
+	struct nps_elf_object object;
+	struct nps_elf *elf;
+	unsigned int found = 0;
+	struct nps_maps maps;
+
+	(void)state;
+	assert_int_equal(nps_maps__read(getpid(), NULL, &maps), 0);
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct nps_mapping *m = &maps.v[i];
+		int fd;
+
+		if (strncmp(nps_basename(m->path), "libc.so", 7) != 0)
+			continue;
+		fd = open(m->path, O_RDONLY);
+		assert_true(fd >= 0);
+		assert_int_equal(nps_elf__open(fd, NULL, &elf), 0);
+		assert_int_equal(nps_elf__find_object(elf, variable, &object), 0);
+		assert_int_equal(object.size, sizeof(char *));
+		assert_int_equal(nps_elf__find_object(elf, "printf", &object), -ENOENT);
+		assert_int_equal(nps_elf__find_object(elf, variable, &object), 0);
+		/* Mappings in the middle of a segment begin none. */
+		if (!nps_elf__bias(elf, m->start, m->end - m->start, m->offset, &bias)) {
+			assert_int_equal(object.vaddr + bias, address);
+			found += m->exec;
+		}
+		nps_elf__close(elf);
+		close(fd);
+	}
+	nps_maps__free(&maps);
+	assert_int_equal(found, 1);
 }
 
 static void names_addresses(void **state)
@@ -147,9 +185,8 @@ static void damaged_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_functions),
-		cmocka_unit_test(names_addresses),
-		cmocka_unit_test(build_id_is_the_linkers),
+		cmocka_unit_test(finds_functions), cmocka_unit_test(finds_variables),
+		cmocka_unit_test(names_addresses), cmocka_unit_test(build_id_is_the_linkers),
 		cmocka_unit_test(damaged_files),
 	};
 

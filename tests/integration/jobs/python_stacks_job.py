@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads that print their own Python stack, as JSON, and then stay where they are: a line for each.
 
-For Python 3.8 to 3.15. Each line: {"thread": name, "tid": native id, "frames": [[name, file, line]...]}, innermost
-first; a name as the code object has it. The last thread never lets go of the interpreter's lock.
+For Python 3.8 to 3.15. Each line: {"thread": name, "tid": native id, "frames": [[name, file, line]...]},
+innermost first; a name as the code object has it. The last thread never releases the interpreter's lock.
 """
 
 import functools
@@ -194,8 +194,8 @@ stay()
 
 
 def main():
-    work = [sleeping, locked, deep, callbacks, generators, coroutines, constructors, classes, executed, größe, long_name,
-            lines]
+    work = [sleeping, locked, deep, callbacks, generators, coroutines, constructors, classes, executed, größe,
+            long_name, lines]
     threading.stack_size(64 << 20)
     for function in work:
         threading.Thread(target=function, daemon=True).start()

@@ -25,6 +25,7 @@
 #define KEYS 32
 #define VALUE_BYTES 16 /* of struct pthread_key_data: a sequence number, then the value */
 #define PTHREAD_BYTES 65536 /* more than its size in any version */
+#define GET_INSTRUCTIONS 24 /* of pthread_getspecific(): more than those for the first 32 keys */
 
 uint64_t nps_python__native_id(struct nps_py_memory *m, const struct nps_py_thread *thread)
 {
@@ -35,20 +36,65 @@ uint64_t nps_python__native_id(struct nps_py_memory *m, const struct nps_py_thre
 	return nps_py_memory__read(m, thread->id + PTHREAD_TID, &tid, sizeof(tid)) ? tid : 0;
 }
 
-/* What glibc has for debuggers: a constant of libc, before 2.34 of libpthread. 0: not found. */
-static uint32_t size_of_pthread(pid_t pid, const struct nps_mapping *m, struct nps_budget *budget)
+/* Masks and values of the instructions that matter, see the Arm architecture's A64 encodings. */
+#define IS_MRS_TPIDR(i) (((i)&0xffffffe0) == 0xd53bd040) /* mrs x, tpidr_el0 */
+#define IS_SUB(i) (((i)&0xffc00000) == 0xd1000000) /* sub x, x, #n */
+#define IS_MOVN(i) (((i)&0xffe00000) == 0x92800000) /* mov x, #-n - 1 */
+#define IS_ADD_KEY(i) (((i)&0xffc00000) == 0x11000000) /* add w, w, #n */
+#define IS_LOAD_VALUE(i) (((i)&0xfffffc00) == 0xf9400400) /* ldr x, [x, #8] */
+#define IMM12(i) ((int32_t)((i) >> 10 & 0xfff))
+#define IMM16(i) ((int32_t)((i) >> 5 & 0xffff))
+
+int32_t nps_python__arm64_values(const uint32_t *code, size_t n)
+{
+	int32_t from_pointer = 0, keys = 0; /* added to the key */
+	bool pointer = false;
+
+	for (size_t i = 0; i < n && !IS_LOAD_VALUE(code[i]); i++) {
+		if (IS_MRS_TPIDR(code[i]))
+			pointer = true;
+		if ((IS_SUB(code[i]) || IS_MOVN(code[i])) && from_pointer)
+			return 0;
+		if (IS_SUB(code[i]))
+			from_pointer = -IMM12(code[i]);
+		if (IS_MOVN(code[i]))
+			from_pointer = -IMM16(code[i]) - 1;
+		if (IS_ADD_KEY(code[i]))
+			keys = IMM12(code[i]);
+		if (i + 1 == n)
+			return 0;
+	}
+	return pointer && from_pointer + keys * VALUE_BYTES < 0 ? from_pointer + keys * VALUE_BYTES + 8 : 0;
+}
+
+/* What glibc has for debuggers, from 2.34 on; else what its code has. 0: not found. */
+static uint32_t size_of_pthread(struct nps_elf *elf)
+{
+	struct nps_elf_object constant;
+	struct nps_elf_function get;
+	uint32_t code[GET_INSTRUCTIONS], size;
+	int32_t values;
+	int n;
+
+	if (!nps_elf__find_object(elf, "_thread_db_sizeof_pthread", &constant))
+		return nps_elf__data(elf, constant.vaddr, &size, sizeof(size)) == sizeof(size) ? size : 0;
+	if (nps_elf__find(elf, "pthread_getspecific", false, &get))
+		return 0;
+	n = nps_elf__code(elf, get.offset, (uint8_t *)code, sizeof(code));
+	values = n > 0 ? nps_python__arm64_values(code, (size_t)n / sizeof(*code)) : 0;
+	return values ? (uint32_t)(PTHREAD_VALUES + 8 - values) : 0;
+}
+
+static uint32_t size_in_file(pid_t pid, const struct nps_mapping *m, struct nps_budget *budget)
 {
 	int fd = nps_mapping__open(pid, m, O_RDONLY);
-	struct nps_elf_object constant;
 	struct nps_elf *elf = NULL;
 	uint32_t size = 0;
 
 	if (fd < 0)
 		return 0;
-	if (!nps_elf__open(fd, budget, &elf) &&
-	    !nps_elf__find_object(elf, "_thread_db_sizeof_pthread", &constant) &&
-	    nps_elf__data(elf, constant.vaddr, &size, sizeof(size)) != sizeof(size))
-		size = 0;
+	if (!nps_elf__open(fd, budget, &elf))
+		size = size_of_pthread(elf);
 	nps_elf__close(elf);
 	close(fd);
 	return size < PTHREAD_BYTES ? size : 0;
@@ -63,7 +109,7 @@ static uint32_t find_size_of_pthread(pid_t pid, const struct nps_maps *maps, str
 
 		if (maps->v[i].exec && (!strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2", 6) ||
 					!strncmp(name, "libpthread", 10)))
-			size = size_of_pthread(pid, &maps->v[i], budget);
+			size = size_in_file(pid, &maps->v[i], budget);
 	}
 	return size;
 }

@@ -65,7 +65,7 @@ static bool find_instruction(const struct nps_py_layout *l, const struct raw_fra
 	return byte >= -2 && byte < CODE;
 }
 
-/* Reads what a frame's code is. Sets *own: it is the interpreter's, for calls of __init__ (3.12, 3.13). */
+/* Reads what a frame's code is. Sets *own: it is the interpreter's, for calls of __init__. */
 static bool read_code(struct nps_py_memory *m, const struct nps_py_layout *l, struct nps_py_frame *frame,
 		      bool *own)
 {
