@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python_stacks PID [TID...] prints how the Python stacks of a process are read, and those of some threads: a line for each
- * frame, innermost first, with name, file and line, tabs between. Usage: python_stacks PID [TID...]
+ * python_stacks PID [TID...] prints how the Python stacks of a process are read, and those of some threads: a
+ * line for each frame, innermost first, with name, file and line, tabs between.
  */
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attach/python/python_find.h"
+#include "attach/python/python_layout.h"
 #include "attach/python/python_walk.h"
 #include "stack/python_lines.h"
 
@@ -22,6 +24,17 @@ static int32_t line_of(pid_t pid, const struct nps_py_process *process, const st
 	return n < 0 ? -1
 		     : nps_python_line(process->layout.version, frame->first_line, table, (size_t)n,
 				       frame->at);
+}
+
+static bool is_as_in_table(const struct nps_py_layout *layout)
+{
+#if defined(__aarch64__)
+	const struct nps_py_layout *row = nps_python_layout__find(layout->version, EM_AARCH64);
+#else
+	const struct nps_py_layout *row = nps_python_layout__find(layout->version, EM_X86_64);
+#endif
+
+	return !memcmp(row, layout, sizeof(*row));
 }
 
 static int print_stack(pid_t pid, const struct nps_py_process *process, pid_t tid)
@@ -44,7 +57,7 @@ static size_t from_hex(const char *hex, uint8_t *bytes, size_t size)
 	return n;
 }
 
-/* Prints the line of each instruction for every line table on stdin: version, first line, table, bytes of code. */
+/* For each line of stdin (version, first line, line table, bytes of code): the line of each instruction. */
 static int print_lines(void)
 {
 	static char hex[2 << 20];
@@ -76,8 +89,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "python_stacks: %d: %s: %s\n", pid, strerror(-err), why ? why : "no Python");
 		return 1;
 	}
-	printf("version %d.%d, runtime 0x%llx, tls ", process.layout.version >> 8,
-	       process.layout.version & 0xff, (unsigned long long)process.runtime);
+	printf("version %d.%d, runtime 0x%llx, ", process.layout.version >> 8, process.layout.version & 0xff,
+	       (unsigned long long)process.runtime);
+	/* From 3.13 on the interpreter describes itself: does it agree? */
+	printf("%s the table, tls ", is_as_in_table(&process.layout) ? "as" : "not as");
 	printf(process.tls_offset == NPS_PY_NO_TLS ? "none\n" : "%d\n", process.tls_offset);
 	for (int i = 2; i < argc; i++)
 		failed |= print_stack(pid, &process, atoi(argv[i]));

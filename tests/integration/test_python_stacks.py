@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from harness import JOB_SOURCES, ROOT, Case, Running, add_test, main, need, need_root
+from harness import DONE, FAILED, JOB_SOURCES, ROOT, Case, Running, Skip, add_test, main, need, need_job, need_root
 
 READER = ROOT / "build" / "tests" / "python_stacks"
 JOB = JOB_SOURCES / "python_stacks_job.py"
@@ -91,8 +92,9 @@ def first_difference(report: dict[str, Any], frames: list[list[Any]]) -> str:
 def lines_of(case: Case, command: list[Any], environment: dict[str, str]) -> None:
     """Every instruction of the standard library has the line that the interpreter has for it."""
     need(READER.exists(), f"{READER}: make witnesses")
-    listed = case.run([*command, LINES_JOB], env={**environment, "PYTHONIOENCODING": "utf-8"}).expect(0).out.splitlines()
-    tables, own = listed[::2], listed[1::2]
+    listed = case.run([*command, LINES_JOB], env={**environment, "PYTHONIOENCODING": "utf-8"})
+    assert listed.status == 0, listed.err
+    tables, own = listed.out.splitlines()[::2], listed.out.splitlines()[1::2]
     done = subprocess.run([READER, "--lines"], input="\n".join(tables), capture_output=True, text=True, check=True)
     found = done.stdout.splitlines()
     print(f"  {len(own)} functions, {sum(len(line.split()) for line in own)} instructions")
@@ -107,6 +109,78 @@ def add_tests(name: str, command: list[Any], environment: dict[str, str]) -> Non
     add_test(f"lines_{name}", lambda case: lines_of(case, command, environment))
 
 
+def doctor_of(case: Case) -> None:
+    """One line for a process that runs Python, and for one that does not."""
+    need_root()
+    job = case.start([SYSTEM, "-c", "import time; print('ready', flush=True); time.sleep(100)"])
+    job.wait_for("^ready")
+    version = "%d.%d" % sys.version_info[:2]
+    result = case.npuscope("doctor", "--python", job.pid).expect(DONE)
+    assert result.out == (f"process {job.pid}: Python {version}: stacks can be read, threads are found by the "
+                          "interpreter's pthread key\n"), result.out
+    other = case.start(["sleep", "100"])
+    result = case.npuscope("doctor", "--python", other.pid).expect(FAILED)
+    assert result.out == f"process {other.pid}: no Python stacks: it maps no file that exports _PyRuntime\n", result.out
+    other.kill()
+    result = case.npuscope("doctor", "--python", other.pid).expect(FAILED)
+    assert result.complaints == [f"npuscope: process {other.pid}: no Python stacks: No such process"], result.err
+
+
+def renamed_and_deleted(case: Case) -> None:
+    """An interpreter of another name, whose file was deleted."""
+    need_root()
+    program = case.path("trainer")
+    shutil.copy(os.path.realpath(SYSTEM), program)
+    job = case.start([program, JOB], env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+    reports = own_reports(job)
+    program.unlink()
+    _, stacks = read_stacks(job.pid, [report["tid"] for report in reports])
+    for report in reports:
+        assert stacks[report["tid"]] == report["frames"], first_difference(report, stacks[report["tid"]])
+    job.kill()
+
+
+def embedded(case: Case) -> None:
+    """A program in C that loads libpython, and runs Python in a thread that is not its first."""
+    need_root()
+    library = libpython()
+    job = case.start([need_job("python_embed_job"), library, JOB],
+                     env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONHOME": home_of(library)})
+    reports = own_reports(job)
+    assert job.pid not in [report["tid"] for report in reports]
+    _, stacks = read_stacks(job.pid, [report["tid"] for report in reports])
+    for report in reports:
+        assert stacks[report["tid"]] == report["frames"], first_difference(report, stacks[report["tid"]])
+    job.kill()
+
+
+def libpython() -> Path:
+    """The library of Debian or of a pyenv."""
+    for folder in (Path("/usr/lib"), PYENV):
+        for path in sorted(folder.rglob("libpython3.1?.so.1.0")):
+            return path
+    raise Skip("no libpython3.1x.so.1.0: Debian's libpython3.11")
+
+
+def home_of(library: Path) -> str:
+    """Where the standard library of that libpython is."""
+    return next(str(parent.parent) for parent in library.parents if parent.name == "lib")
+
+
+def not_initialised(case: Case) -> None:
+    """No thread runs Python code yet: that is reported, and is no error of the layout."""
+    need_root()
+    job = case.start([need_job("python_embed_job"), libpython()])
+    job.wait_for("^loaded")
+    result = case.npuscope("doctor", "--python", job.pid).expect(FAILED)
+    assert result.out.endswith("no Python stacks: its interpreter is not initialised\n"), result.out
+    job.kill()
+
+
+add_test("doctor", doctor_of)
+add_test("renamed_and_deleted", renamed_and_deleted)
+add_test("embedded", embedded)
+add_test("not_initialised", not_initialised)
 for _arguments in interpreters():
     add_tests(*_arguments)
 

@@ -63,7 +63,7 @@ static void finds_functions(void **state)
 	close(fd);
 }
 
-/* A variable of libc: its address in the file, moved by where the file is mapped, is the one that the linker has. */
+/* A variable of libc: its address in the file, moved by where the file is mapped, is that of the linker. */
 static void finds_variables(void **state)
 {
 	const char *variable = "program_invocation_name";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Layouts of CPython, and what a process can make up: descriptions, and structs that lead nowhere or in circles. */
+/* Layouts of CPython; what a process can make up: descriptions, structs that lead nowhere or in circles. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

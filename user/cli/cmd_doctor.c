@@ -9,6 +9,7 @@
 #include "capture/discover.h"
 #include "cli/cmd.h"
 #include "cli/doctor_options.h"
+#include "cli/doctor_python.h"
 #include "cli/estimate.h"
 #include "core/own_file.h"
 #include "driver/device_user.h"
@@ -86,6 +87,8 @@ int nps_cmd_doctor(int argc, char **argv)
 		nps_probe_rows__print(stdout);
 		return NPS_OK;
 	}
+	if (a.python)
+		return nps_doctor_python__print((pid_t)a.python, stdout) ? NPS_FAILED : NPS_OK;
 	nps_capability__probe(&cap);
 	if (a.estimate)
 		return nps_estimate__print(&cap, &a.rates, stdout) ? NPS_FAILED : NPS_OK;

@@ -9,6 +9,7 @@
 
 #define DEFAULT_SECONDS 60
 #define MOST_A_SECOND 1e9
+#define MOST_PID 4194304
 
 /*
  * Parses "launches=2000,calls=500,syscalls=5000,switches=1000,locks=200,time=600",
@@ -58,6 +59,10 @@ static const struct nps_option doctor_options[] = {
 	  .parse = rates_parse,
 	  .valid = "a list of NAME=N, of launches, calls, syscalls, switches, locks (N a second) and time "
 		   "(seconds)" },
+	{ NPS_OPTION_NUMBER, 0, "python", "PID",
+	  "The Python of a process, and whether its stacks can be read",
+	  NPS_OPTION_MEMBER(unsigned int, struct nps_doctor_args, python), .min = 1, .max = MOST_PID,
+	  .otherwise = "none", .complete = NPS_COMPLETE_PIDS },
 	{ NPS_OPTION_GROUP, .name = "Messages" },
 	NPS_OPTION_HELP_ROWS,
 };
@@ -67,13 +72,14 @@ static const struct nps_example doctor_examples[] = {
 	{ "npuscope doctor --probes 4242", "Where functions of that process are probed." },
 	{ "npuscope doctor --estimate launches=2000,time=600",
 	  "What a capture will take on disk and of the job's CPU time." },
+	{ "npuscope doctor --python 4242", "Whether Python stacks of that process can be read." },
 	{ NULL },
 };
 
 const struct nps_command nps_doctor_command = {
 	.name = "doctor",
 	.summary = "what this host can deliver, and what is missing",
-	.forms = { "", "--probes [PID|LIBRARY]", "--estimate NAME=N[,NAME=N]..." },
+	.forms = { "", "--probes [PID|LIBRARY]", "--estimate NAME=N[,NAME=N]...", "--python PID" },
 	.description = "Shows what this host can deliver, and what is missing.",
 	.options = doctor_options,
 	.operands = NPS_COMPLETE_FILES | NPS_COMPLETE_PIDS,

@@ -11,6 +11,7 @@
 struct nps_doctor_args {
 	bool probes, estimate;
 	const char *target; /* of --probes: a process or a library; NULL: none */
+	unsigned int python; /* process of --python; 0: none */
 	struct nps_rates rates; /* of --estimate */
 };
 

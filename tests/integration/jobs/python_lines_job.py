@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints the line tables of the standard library's code, and the line of each instruction as Python has it.
 
-For Python 3.8 to 3.15. Two lines for each code object: version, first line, table in hex, bytes of code; then the
-lines, 0: none.
+For Python 3.8 to 3.15. Two lines for each code object: version, first line, table in hex, bytes of code; then
+the lines, 0: none.
 """
 
 import dis
@@ -57,5 +57,6 @@ def far(): return [
 
 show(compile(MADE_UP, "made up", "exec"))
 for name in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))[:FILES]:
-    with open(name, encoding="utf-8") as file:
-        show(compile(file.read(), name, "exec"))
+    if os.path.exists(name):  # links may lead out of unpacked packages
+        with open(name, encoding="utf-8") as file:
+            show(compile(file.read(), name, "exec"))

@@ -26,8 +26,8 @@ int32_t nps_python__tls_offset(struct nps_py_memory *m, const struct nps_py_proc
 			       const struct nps_maps *maps, struct nps_budget *budget);
 
 /*
- * From the arm64 code of glibc's pthread_getspecific(), N instructions: bytes from the thread pointer to the value
- * of key 0, which are before it. 0: that is no code of glibc.
+ * From the arm64 code of glibc's pthread_getspecific(), N instructions: bytes from the thread pointer to the
+ * value of key 0, which is before it. 0: that is no code of glibc.
  */
 int32_t nps_python__arm64_values(const uint32_t *code, size_t n);
 
