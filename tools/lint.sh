@@ -48,9 +48,10 @@ check_format() {
 	files '*.c' '*.h' '*.cc' | grep -v '_trace\.h$' | xargs -r clang-format --dry-run -Werror
 }
 
-# Not what is compiled against a kernel: programs for BPF, and the mock driver's modules.
+# Not what is compiled against a kernel (programs for BPF, the mock driver's modules) or CPython's internals.
 user_space() {
-	files '*.c' '*.cc' | grep -v -e '\.bpf\.c$' -e '^\(\./\)\?tools/npusim/kmod/'
+	files '*.c' '*.cc' | grep -v -e '\.bpf\.c$' -e '^\(\./\)\?tools/npusim/kmod/' \
+		-e '^\(\./\)\?tools/python_layouts/'
 }
 
 # How many nodes of a function's paths clang-tidy walks. Its own limit, 225000, takes six times as long,

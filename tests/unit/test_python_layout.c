@@ -69,7 +69,7 @@ static void put_word(uint8_t *bytes, size_t at, uint64_t value)
 static void describe_313(uint8_t *bytes, const struct nps_py_layout *l)
 {
 	memset(bytes, 0, NPS_PY_DESCRIPTION);
-	memcpy(bytes, "xdebugpy", 8);
+	put_word(bytes, 0, 0x7970677562656478); /* xdebugpy */
 	put_word(bytes, 8, 0x030d05f0);
 	put_word(bytes, 40, l->runtime_interpreters);
 	put_word(bytes, 64, l->interpreter_next);

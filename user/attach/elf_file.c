@@ -411,7 +411,7 @@ int nps_elf__find(struct nps_elf *e, const char *name, bool symtab, struct nps_e
 
 int nps_elf__find_object(struct nps_elf *e, const char *name, struct nps_elf_object *out)
 {
-	struct nps_elf_function found;
+	struct nps_elf_function found = { .name = NULL };
 	struct find find = { .name = name, .out = &found };
 	struct symbol_walk walk = { STT_OBJECT, match_name, &find };
 	int err = for_each_in(e, SHT_DYNSYM, &walk);
