@@ -34,7 +34,7 @@ static bool is_as_in_table(const struct nps_py_layout *layout)
 	const struct nps_py_layout *row = nps_python_layout__find(layout->version, EM_X86_64);
 #endif
 
-	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is zero, too: both are of that table */
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): its padding is that of the row */
 	return !memcmp(row, layout, sizeof(*row));
 }
 

@@ -19,8 +19,8 @@
 #else
 #define MACHINE EM_X86_64
 #endif
-#define READS 131072 /* of the process's memory, to find it once */
-#define TRIES 5 /* at a stack that changes while it is read */
+#define READS 65536 /* of the process's memory, to find it once */
+#define TRIES 50 /* at a stack that changes while it is read */
 #define FRAMES 8 /* of a thread that are checked */
 #define FILES 256 /* that are searched */
 
@@ -214,7 +214,7 @@ static int check_stacks(struct nps_py_memory *m, const struct nps_py_process *pr
 static int find_in_maps(pid_t pid, const struct nps_maps *maps, struct nps_budget *budget,
 			struct nps_py_process *out, const char **why)
 {
-	struct nps_py_memory m = { .pid = pid, .reads = READS };
+	struct nps_py_memory m = { .pid = pid, .reads = READS, .budget = budget };
 	struct interpreter in = { .machine = 0 };
 	int err = find_interpreter(pid, maps, budget, &in);
 
@@ -246,5 +246,6 @@ int nps_python__find(pid_t pid, struct nps_budget *budget, struct nps_py_process
 		return err;
 	err = find_in_maps(pid, &maps, budget, out, why);
 	nps_maps__free(&maps);
-	return err;
+	/* It has not read all that it wanted to: the result is no reason to turn stacks off. */
+	return err && nps_budget__spent(budget) ? -ETIME : err;
 }

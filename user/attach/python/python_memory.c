@@ -7,12 +7,15 @@
 #define INTERPRETERS 64
 #define THREADS 16384
 #define CHARACTERS 65536
+#define CHECKED 128 /* reads between two checks of the budget: some 100 us */
 #define BLOCK 1024 /* bytes of text read at once */
 
 bool nps_py_memory__read(struct nps_py_memory *m, uint64_t address, void *buf, size_t len)
 {
 	struct iovec to = { buf, len }, from = { (void *)(uintptr_t)address, len };
 
+	if (m->reads % CHECKED == 0 && nps_budget__spent(m->budget))
+		m->reads = 0;
 	if (!m->reads || !address)
 		return false;
 	m->reads--;

@@ -12,11 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/work_budget.h"
 #include "python.h"
 
 struct nps_py_memory {
 	pid_t pid;
 	unsigned int reads; /* that are still allowed */
+	struct nps_budget *budget; /* when it is spent, none are allowed any more; NULL: none */
 };
 
 /* All of it or nothing. */
