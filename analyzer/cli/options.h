@@ -82,7 +82,7 @@ struct nps_option {
 /* A subcommand. */
 struct nps_command {
 	const char *name, *summary; /* summary: part of a line, no capital */
-	const char *forms[4]; /* what follows the options, one synopsis each; NULL after the last */
+	const char *forms[5]; /* what follows the options, one synopsis each; NULL after the last */
 	const char *description;
 	const struct nps_option *options;
 	bool in_order; /* options end at the first operand, which is somebody else's command line */
