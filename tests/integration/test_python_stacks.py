@@ -140,6 +140,42 @@ def renamed_and_deleted(case: Case) -> None:
     job.kill()
 
 
+RECURSION = """
+import sys
+sys.setrecursionlimit(5000)
+def even(n):
+    return odd(n - 1) if n else 0
+def odd(n):
+    return even(n - 1) if n else 1
+print("ready", flush=True)
+while True:
+    for depth in range(300): even(depth)
+"""
+
+
+def running_thread(case: Case) -> None:
+    """Stacks of a thread that calls and returns all the time: they are of its functions, or are refused."""
+    need_root()
+    job = case.start([SYSTEM, "-c", RECURSION])
+    job.wait_for("^ready")
+    done = subprocess.run([READER, str(job.pid), *[str(job.pid)] * 1000], capture_output=True, text=True, check=False)
+    refused = whole = 0
+    names: list[str] = []
+    for line in [*done.stdout.splitlines()[1:], "thread"]:
+        if not line.startswith("thread"):
+            name, file, _number = line.split("\t")
+            assert name in ("even", "odd", "<module>") and file == "<string>", line
+            names.append(name)
+            continue
+        refused += line.endswith(": -14")
+        calls = [name for name in names if name != "<module>"]
+        whole += names[-1:] == ["<module>"] and all(a != b for a, b in zip(calls, calls[1:]))
+        names = []
+    print(f"  of 1000 stacks {refused} refused, {whole} whole")
+    assert whole > 300, f"{whole} {refused}"
+    job.kill()
+
+
 def embedded(case: Case) -> None:
     """A program in C that loads libpython, and runs Python in a thread that is not its first."""
     need_root()
@@ -179,6 +215,7 @@ def not_initialised(case: Case) -> None:
 
 add_test("doctor", doctor_of)
 add_test("renamed_and_deleted", renamed_and_deleted)
+add_test("running_thread", running_thread)
 add_test("embedded", embedded)
 add_test("not_initialised", not_initialised)
 for _arguments in interpreters():
