@@ -11,6 +11,7 @@
 
 struct probe_spec {
 	__u8 flags;
+	__u8 call; /* enum nps_call */
 	struct nps_slot slot[4];
 };
 
@@ -33,7 +34,7 @@ _Static_assert((NPS_GROUPS & (NPS_GROUPS - 1)) == 0, "groups");
 
 static const struct probe_spec specs[SPEC_SLOTS] = {
 #define SPEC(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                            \
-	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
+	[NPS_PROBE_##id] = { flags, NPS_CALL_##call, { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(SPEC)
 #undef SPEC
 };

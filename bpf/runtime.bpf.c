@@ -13,6 +13,7 @@
 #include "cookie.bpf.h"
 #include "ending.bpf.h"
 #include "mstx.bpf.h"
+#include "python.bpf.h"
 #include "streams.bpf.h"
 #include "text.bpf.h"
 
@@ -43,6 +44,7 @@ SEC("raw_tp/sched_process_exit")
 int thread_ended(struct bpf_raw_tracepoint_args *ctx)
 {
 	local_forget(&threads);
+	local_forget(&python_threads);
 	return 0;
 }
 
@@ -330,7 +332,7 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 {
 	struct thread_state *st = thread_state();
 	struct open_call *c;
-	__u64 sp;
+	__u64 sp, python = 0;
 
 	if (!st) {
 		count_up(NPS_COUNTER_LOST + NPS_EV_API);
@@ -353,6 +355,8 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 	c->probe = probe;
 	c->sp = sp;
 	c->group = group;
+	if (walks_python_at(probe))
+		python = python_stack(pid);
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->slot, &c->flags);
 	if (learns && probe == NPS_PROBE_SQ_TASK_SEND)
 		learn(pid, c);
@@ -360,6 +364,7 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 		c->wanted = name_wanted(&st->text);
 	st->stack.depth++;
 	c->start = bpf_ktime_get_ns();
+	python_stack_send(python, probe, bpf_get_current_pid_tgid(), c->start);
 	return 0;
 }
 
@@ -701,6 +706,8 @@ int call_mark(struct pt_regs *ctx)
 	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), NPS_COOKIE_NUMBER(cookie), slot, &flags);
 	if (with_shapes && probe == NPS_PROBE_NN_PHASE1)
 		remember_executor(st, slot[1]);
+	if (walks_python_at(probe))
+		python_stack_send(python_stack(pid_tgid >> 32), probe, pid_tgid, now);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);
 	if (!e)

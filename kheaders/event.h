@@ -33,7 +33,8 @@ enum nps_kind {
 	NPS_EV_DRIVER_DONE = 16, /* the driver took a CQE from the device */
 	NPS_EV_DRIVER_DMA = 17, /* the driver copied by PCIe */
 	NPS_EV_CQE = 18, /* the runtime collected a completion record with halCqReportRecv */
-	NPS_EV_KIND_MAX = 19,
+	NPS_EV_PYSTACK = 19, /* the Python stack of the call that began at `start` */
+	NPS_EV_KIND_MAX = 20,
 };
 
 /* Every kind: its id, what it is called in session.json and on the terminal. */
@@ -55,7 +56,8 @@ enum nps_kind {
 	K(NPS_EV_DRIVER_TASK, "driver_task", "driver's SQEs")                                                \
 	K(NPS_EV_DRIVER_DONE, "driver_done", "driver's CQEs")                                                \
 	K(NPS_EV_DRIVER_DMA, "driver_dma", "driver's copies")                                                \
-	K(NPS_EV_CQE, "cqe", "completions")
+	K(NPS_EV_CQE, "cqe", "completions")                                                                  \
+	K(NPS_EV_PYSTACK, "pystack", "Python stacks")
 
 /*
  * What a record has beyond the header, one struct a kind. All of them are 32 bytes, their members naturally
@@ -341,6 +343,12 @@ struct nps_event_driver_dma {
 	__u64 bytes;
 };
 
+/* PYSTACK: of the call, or entry-only probe, of `probe` that the thread entered at `start`; dur is 0. */
+struct nps_event_python {
+	__u64 stack; /* id of a stack of python.nps */
+	__u64 reserved[3];
+};
+
 /*
  * API, SYSCALL and LOCK with NPS_F_UNFINISHED had not returned when the capture ended, to which dur
  * reaches: there are no results. API: ret = -1, slots that are read at the return are 0 and
@@ -350,7 +358,7 @@ struct nps_event {
 	__u8 kind; /* enum nps_kind */
 	__u8 flags; /* NPS_F_* */
 	union {
-		__u16 probe; /* API, MARK, SQE, CQE: row of the catalogue */
+		__u16 probe; /* API, MARK, SQE, CQE, PYSTACK: row of the catalogue */
 		__u16 nr; /* SYSCALL, SYSCALL_SUM: number of the call */
 		__u16 operation; /* LOCK, IO */
 		__u16 what; /* FAULT: enum nps_fault_what; PROC: enum nps_proc_what */
@@ -391,6 +399,7 @@ struct nps_event {
 		struct nps_event_driver_task driver_task;
 		struct nps_event_driver_done driver_done;
 		struct nps_event_driver_dma driver_dma;
+		struct nps_event_python python;
 	};
 };
 
@@ -446,6 +455,7 @@ NPS_EVENT_BODY(driver_done);
 NPS_EVENT_AT(driver_done.task, 46);
 NPS_EVENT_BODY(driver_dma);
 NPS_EVENT_AT(driver_dma.direction, 36);
+NPS_EVENT_BODY(python);
 
 /*
  * API, MARK: a slot could not be read from the job's memory; of other kinds see their structs. In the rings,

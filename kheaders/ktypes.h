@@ -156,10 +156,12 @@ struct pid_namespace {
 };
 
 struct upid {
+	int nr;
 	struct pid_namespace *ns;
 };
 
 struct pid {
+	unsigned int level; /* of its own namespace */
 	struct upid numbers[1]; /* its number in each namespace, the host's first */
 };
 
@@ -196,6 +198,13 @@ struct bpf_perf_event_data_kern {
 	struct perf_sample_data *data;
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
+	struct {
+		unsigned long tp_value; /* arm64 */
+	} uw;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_entity se;
@@ -216,6 +225,7 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct mm_struct *mm;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES; NULL: no probe was hit */
+	struct thread_struct thread;
 };
 
 struct task_struct___before_5_14 {

@@ -39,6 +39,9 @@ enum nps_chunk_type {
 	NPS_CHUNK_DEVICE_RAWS = 48,
 	NPS_CHUNK_NPU_USAGE = 49, /* struct nps_npu_usage[] */
 	NPS_CHUNK_NPU_PROCESSES = 50, /* struct nps_npu_process[] */
+	/* 64..79: Python, in python.nps */
+	NPS_CHUNK_PY_STACKS = 64, /* struct nps_py_stack, python_stack.h */
+	NPS_CHUNK_PY_CODES = 65, /* struct nps_py_code_record and what follows each */
 };
 
 struct nps_chunk {

@@ -28,6 +28,7 @@ struct nps_bpf_loader_opts {
 	uint64_t osrt_threshold_ns;
 	bool shapes; /* tensors and operands too */
 	bool ops; /* PyTorch's operators too */
+	uint32_t python_at; /* NPS_PY_AT_*: where Python stacks are walked; not on legacy kernels */
 	const struct nps_mstx_opts *mstx; /* selects marks; NULL: all */
 };
 
@@ -134,6 +135,9 @@ void nps_bpf_loader__discard(struct nps_bpf_loader *k);
  */
 int nps_bpf_loader__sums_fd(const struct nps_bpf_loader *k, bool next);
 void nps_bpf_loader__turn_sums(struct nps_bpf_loader *k);
+
+/* Map of the processes whose Python stacks are walked: pid -> struct nps_py_process; -1: none are. */
+int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k);
 
 /* Map of the watched threads: tid -> struct nps_thread. */
 int nps_bpf_loader__threads_fd(const struct nps_bpf_loader *k);

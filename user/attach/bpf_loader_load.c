@@ -27,6 +27,9 @@
 #include "attach/trampolines.h"
 #include "attach/uprobe_link.h"
 
+#define PYTHON_PROCESSES 4096
+#define PYTHON_SENT 65536 /* stacks and code objects that are remembered */
+
 static size_t ring_round_size(size_t bytes)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
@@ -177,6 +180,24 @@ static int loader_make_trampolines(struct nps_bpf_loader *k)
 				    fds, NPS_PROGRAMS, &k->trampolines);
 }
 
+/* They are small unless Python stacks are walked. */
+static int size_python_maps(struct nps_bpf_loader *k, uint32_t python_at)
+{
+	int err;
+
+	k->runtime->rodata->python_at = python_at;
+	if (!python_at)
+		return k->cap.task_storage ? 0 : bpf_map__set_max_entries(k->runtime->maps.python_threads, 1);
+	err = bpf_map__set_max_entries(k->runtime->maps.python_processes, PYTHON_PROCESSES);
+	return err ? err : bpf_map__set_max_entries(k->runtime->maps.python_sent, PYTHON_SENT);
+}
+
+int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k)
+{
+	return k->runtime && k->runtime->rodata->python_at ? bpf_map__fd(k->runtime->maps.python_processes)
+							   : -1;
+}
+
 static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_opts *opts)
 {
 	bool session = k->cap.uprobe == NPS_UPROBE_SESSION;
@@ -209,6 +230,9 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	bpf_program__set_expected_attach_type(k->runtime->progs.op_entry, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.op_end, attach);
 	err = nps_bpf_loader__share_maps(k, k->runtime->obj);
+	if (err)
+		return err;
+	err = size_python_maps(k, opts->python_at);
 	if (err)
 		return err;
 	err = runtime_bpf__load(k->runtime);

@@ -19,6 +19,7 @@
 
 #include "attach/operators.h"
 #include "attach/os_sums.h"
+#include "attach/python_records.h"
 #include "catalog.h"
 #include "core/clocks.h"
 #include "core/log.h"
@@ -51,6 +52,7 @@ struct nps_reader {
 	int epoll_fd;
 	struct chunk_buffer *cpus;
 	struct chunk_buffer strings;
+	struct nps_python_records *python; /* NULL: none are requested */
 	int n_cpus;
 	uint32_t own_pid;
 	pthread_t thread;
@@ -367,8 +369,10 @@ static void buffer_put(struct chunk_buffer *b, struct nps_stream *st, uint16_t t
 {
 	if (b->used + size > BUFFER_BYTES) {
 		/* Texts first, so that an event on disk never refers to a text that is not. */
-		if (type == NPS_CHUNK_EVENTS)
+		if (type == NPS_CHUNK_EVENTS) {
 			buffer_flush(&b->reader->strings, &b->reader->s->strings, NPS_CHUNK_STRINGS);
+			nps_python_records__flush(b->reader->python);
+		}
 		buffer_flush(b, st, type);
 	}
 	memcpy(b->data + b->used, data, size);
@@ -397,6 +401,10 @@ static int reader_add_event(void *ctx, void *data, size_t size)
 	struct nps_event copy;
 	int kind;
 
+	if (r->python && nps_python_records__is(data, size)) {
+		nps_python_records__add(r->python, data, size);
+		return 0;
+	}
 	if (is_text(data, size)) {
 		for (size_t at = 0; at < size; at += sizeof(struct nps_string))
 			buffer_put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, (const char *)data + at,
@@ -448,6 +456,7 @@ static void drain_sums(struct nps_reader *r, int (*drain)(struct nps_bpf_loader 
 static void flush_all(struct nps_reader *r)
 {
 	buffer_flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS); /* texts first, as above */
+	nps_python_records__flush(r->python);
 	for (int i = 0; i < r->n_cpus; i++)
 		buffer_flush(&r->cpus[i], &r->s->events, NPS_CHUNK_EVENTS);
 }
@@ -637,6 +646,10 @@ int nps_reader__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
 	err = r->notice_fd < 0 || r->epoll_fd < 0 ? -errno
 	      : !r->cpus			  ? -ENOMEM
 						  : buffer_init(r, &r->strings, 0);
+	if (!err && s->python.fd >= 0) {
+		r->python = nps_python_records__new(&s->python);
+		err = r->python ? 0 : -ENOMEM;
+	}
 	if (err)
 		goto fail;
 	err = add_rings(r);
@@ -696,6 +709,7 @@ void nps_reader__free(struct nps_reader *r)
 	free(r->cpus);
 	free(r->notices);
 	free(r->strings.data);
+	nps_python_records__free(r->python);
 	if (r->notice_fd >= 0)
 		close(r->notice_fd);
 	if (r->epoll_fd >= 0)

@@ -23,6 +23,13 @@ enum nps_process_source {
 	NPS_PROCESS_UNREAD, /* it exited before it was read: they are missing */
 };
 
+enum nps_python_state {
+	NPS_PYTHON_UNKNOWN, /* there was no interpreter when it was read last */
+	NPS_PYTHON_NOT_YET, /* there is one that is not initialised */
+	NPS_PYTHON_FOUND,
+	NPS_PYTHON_UNREADABLE
+};
+
 struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
 	uid_t uid; /* real uid, when it was read last; (uid_t)-1: unknown */
@@ -57,6 +64,8 @@ struct nps_process {
 	enum nps_process_source source; /* of cmdline and env */
 	bool executed; /* has called exec since it was started */
 	uint64_t read_mono; /* when reading them from /proc began, 0: never */
+	enum nps_python_state python; /* set by its source alone */
+	unsigned int python_tries; /* to find an interpreter */
 	bool has_cann;
 	bool submits; /* submits tasks to a device */
 	bool rescan; /* it has mapped something */

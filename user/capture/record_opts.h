@@ -76,6 +76,7 @@ struct nps_record_opts {
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
 	bool ops; /* operators of PyTorch */
+	uint32_t python_at; /* NPS_PY_AT_*: where Python stacks are walked */
 	bool keep_polled; /* keep probes on functions that the job polls and the kernel single-steps */
 	struct nps_mstx_opts mstx;
 	struct nps_device_opts devices; /* what is sampled of them */

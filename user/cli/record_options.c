@@ -14,6 +14,7 @@
 #include "cli/cmd.h"
 #include "core/log.h"
 #include "export/formats.h"
+#include "python_stack.h"
 
 #define DEFAULT_RING (8UL << 20)
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */
@@ -120,6 +121,13 @@ static const struct nps_option_word host_words[] = {
 static const struct nps_option_word stack_words[] = {
 	{ "cpu", true, .help = "of what runs, sampled by the clock", FLAG_AT(rec.stacks.on_cpu) },
 	{ "offcpu", true, .help = "of what sleeps", FLAG_AT(rec.stacks.off_cpu) },
+	{ "none", 0, .help = "nothing" },
+	{ NULL },
+};
+
+static const struct nps_option_word python_words[] = {
+	{ "launch", NPS_PY_AT_LAUNCH, .help = "of calls that launch kernels" },
+	{ "op", NPS_PY_AT_OP, .help = "of PyTorch's operators" },
 	{ "none", 0, .help = "nothing" },
 	{ NULL },
 };
@@ -243,6 +251,9 @@ static const struct nps_option record_options[] = {
 	{ NPS_OPTION_GROUP, .name = "Stacks, for flame graphs" },
 	{ NPS_OPTION_FLAGS, 0, "stacks", "LIST", "Which stacks, separated by commas", .words = stack_words,
 	  .value = "none" },
+	{ NPS_OPTION_SET, 0, "py-stacks", "LIST",
+	  "Python stacks: which lines of Python launch the work of the device; separated by commas",
+	  AT(uint32_t, rec.python_at), .words = python_words, .value = "none" },
 	{ NPS_OPTION_NUMBER, 0, "stack-freq", "HZ", "Samples a second of each CPU",
 	  AT(unsigned int, rec.stacks.hz), .min = 1, .max = 999, .value = "99" },
 	{ NPS_OPTION_TIME, 0, "offcpu-min", .help = "Shorter sleeps have no stack",

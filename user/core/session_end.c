@@ -50,6 +50,7 @@ void nps_session_end__sync(struct nps_session_writer *s)
 	nps_session_end__sync_stream(s, &s->strings, "strings.nps");
 	nps_session_end__sync_stream(s, &s->clocks, "clocks.nps");
 	nps_session_end__sync_stream(s, &s->host, "host.nps");
+	nps_session_end__sync_stream(s, &s->python, "python.nps");
 	nps_session_end__sync_stream(s, &s->device, "device.nps");
 }
 

@@ -185,7 +185,8 @@ int nps_session_writer__create_with(const char *out, const cJSON *description, s
 	int out_fd, err;
 
 	memset(s, 0, sizeof(*s));
-	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = s->device.fd = -1;
+	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = s->device.fd = s->python.fd =
+		-1;
 	out_fd = open_out(out);
 	if (out_fd < 0)
 		return out_fd;
@@ -202,6 +203,11 @@ int nps_session_writer__create_with(const char *out, const cJSON *description, s
 int nps_session_writer__create(const char *out, struct nps_session_writer *s)
 {
 	return nps_session_writer__create_with(out, NULL, s);
+}
+
+int nps_session_writer__open_python(struct nps_session_writer *s)
+{
+	return stream_open(s, &s->python, "python.nps");
 }
 
 int nps_session_writer__open_host(struct nps_session_writer *s)
@@ -265,7 +271,8 @@ void nps_session_writer__release_reserve(struct nps_session_writer *s)
 
 void nps_session_writer__close(struct nps_session_writer *s)
 {
-	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd, &s->device.fd, &s->dir_fd };
+	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd,
+		       &s->device.fd, &s->python.fd,  &s->dir_fd };
 
 	nps_session_writer__release_reserve(s);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
@@ -371,7 +378,8 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 
 int nps_session_writer__error(const struct nps_session_writer *s)
 {
-	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks, &s->host, &s->device };
+	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks,
+					       &s->host,   &s->device,	&s->python };
 
 	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
 		int err = atomic_load(&streams[i]->error);
@@ -385,7 +393,8 @@ int nps_session_writer__error(const struct nps_session_writer *s)
 uint64_t nps_session_writer__bytes(const struct nps_session_writer *s)
 {
 	return atomic_load(&s->events.size) + atomic_load(&s->strings.size) + atomic_load(&s->clocks.size) +
-	       atomic_load(&s->host.size) + atomic_load(&s->device.size) + atomic_load(&s->other_bytes);
+	       atomic_load(&s->host.size) + atomic_load(&s->device.size) + atomic_load(&s->python.size) +
+	       atomic_load(&s->other_bytes);
 }
 
 void nps_session_writer__add_bytes(struct nps_session_writer *s, uint64_t bytes)

@@ -38,6 +38,7 @@ struct nps_session_writer {
 	struct nps_stream events, strings, clocks;
 	struct nps_stream host; /* only if the host is sampled */
 	struct nps_stream device; /* only if devices are */
+	struct nps_stream python; /* only if Python stacks are recorded */
 	atomic_ullong other_bytes; /* bytes of other files */
 };
 
@@ -53,6 +54,9 @@ void nps_session_writer__close(struct nps_session_writer *s);
 
 /* Opens host.nps, for samples of the host. 0 or -errno. */
 int nps_session_writer__open_host(struct nps_session_writer *s);
+
+/* Opens python.nps, for Python stacks. 0 or -errno. */
+int nps_session_writer__open_python(struct nps_session_writer *s);
 
 /* Opens device.nps, for clocks and use of devices. 0 or -errno. */
 int nps_session_writer__open_device(struct nps_session_writer *s);

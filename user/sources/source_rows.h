@@ -19,6 +19,7 @@
 	ROW(agents)                                                                                          \
 	ROW(tasks)                                                                                           \
 	ROW(stacks)                                                                                          \
+	ROW(python)                                                                                          \
 	ROW(driver)                                                                                          \
 	ROW(clocks) /* after what may take long, so that it is close to the first record */                  \
 	ROW(host)                                                                                            \

@@ -47,6 +47,7 @@ static int load_programs(struct nps_capture *c)
 					    .osrt_threshold_ns = c->opts->osrt_threshold_ns,
 					    .shapes = c->opts->shapes,
 					    .ops = c->opts->ops,
+					    .python_at = c->opts->python_at,
 					    .mstx = &c->opts->mstx };
 	struct nps_shared *shared = &c->shared;
 	int before = nps_priority__raise();
@@ -88,6 +89,12 @@ static int calls_begin(struct nps_capture *c)
 						    : shared->costs.cost.syscall_ns,
 			 shared->costs.cost.switch_ns,
 			 shared->costs.basis == NPS_COST_ESTIMATED ? ", by estimate" : "");
+	if (nps_bpf_loader__python_fd(shared->kernel) >= 0)
+		err = nps_session_writer__open_python(&c->session);
+	if (err) {
+		nps_warn("cannot write python.nps: %s", strerror(-err));
+		return err;
+	}
 	nps_bpf_loader__reset_counters(shared->kernel);
 	err = nps_reader__start(shared->kernel, &c->session, &shared->operators, &shared->reader);
 	if (err)

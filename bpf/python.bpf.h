@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * Python stacks, walked in the frames of CPython (kheaders/python.h). Each different stack, and each code
+ * object in one, is sent once; from then on the hash of a stack identifies it.
+ *
+ * All of it is the job's memory, which can be anything: each loop has a limit, and what cannot be read ends
+ * the stack.
+ */
+#ifndef NPS_PYTHON_BPF_H
+#define NPS_PYTHON_BPF_H
+
+#include "call_stack.bpf.h"
+#include "local.bpf.h"
+#include "python_stack.h"
+
+const volatile __u32 python_at = 0; /* NPS_PY_AT_* */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32); /* thread group */
+	__type(value, struct nps_py_process);
+} python_processes SEC(".maps");
+
+/* Stacks and code objects that were sent; those that are forgotten are sent again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} python_sent SEC(".maps");
+
+#define PY_THREADS 128 /* of an interpreter, and */
+#define PY_INTERPRETERS 4 /* are searched for the running thread */
+#define PY_HEAD 128 /* bytes of a code object from its first line on: names and line table are in them */
+
+/* The verifier keeps the bound of a mask where it forgets that of a comparison. */
+#define PY_AT(i, size)                                                                                       \
+	({                                                                                                   \
+		__u64 _i = (i);                                                                              \
+		asm volatile("%0 &= %1" : "+r"(_i) : "i"((size)-1));                                         \
+		_i;                                                                                          \
+	})
+
+/* Results of loops are kept in memory, where the verifier assumes any value (call_stack.bpf.h). */
+struct python_state {
+	__u64 thread_state; /* where the interpreter's state of this thread was found without its TLS */
+	__u64 runtime; /* ... in the process with that _PyRuntime */
+	__u64 next; /* address of the frame to be read */
+	__u64 hash;
+	__u32 n;
+	__u32 reserved;
+	__u64 frame[NPS_PY_FRAME_BYTES / 8 + 1];
+	__u64 code[PY_HEAD / 8];
+	struct nps_py_stack stack;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct python_state);
+} python_threads SEC(".maps");
+
+static const struct python_state no_python_state = {};
+
+static __always_inline __u64 py_mix(__u64 h, __u64 value)
+{
+	h = (h ^ value) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 32;
+}
+
+static __always_inline __u64 py_read(__u64 address)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return value;
+}
+
+/* A word of a frame that was read. */
+static __always_inline __u64 frame_word(const struct python_state *s, __u16 offset)
+{
+	const char *at = (const char *)s->frame;
+
+	return *(const __u64 *)(at + PY_AT(offset, NPS_PY_FRAME_BYTES));
+}
+
+/* What is read of a code object begins here; its first line is in the first word. */
+static __always_inline __u16 code_head(const struct nps_py_layout *l)
+{
+	return l->code_firstlineno & ~7;
+}
+
+/* A word of what was read of a code object. */
+static __always_inline __u64 code_word(const struct python_state *s, const struct nps_py_layout *l,
+				       __u16 offset)
+{
+	return s->code[PY_AT((__u16)(offset - code_head(l)) / 8, PY_HEAD / 8)];
+}
+
+static __always_inline __u32 code_line(const struct python_state *s, const struct nps_py_layout *l)
+{
+	return l->code_firstlineno & 4 ? s->code[0] >> 32 : (__u32)s->code[0];
+}
+
+/* The thread pointer of the running thread; 0: this kernel does not show it. */
+static __always_inline __u64 thread_pointer(void)
+{
+	struct task_struct *t = this_task();
+
+#if defined(__TARGET_ARCH_x86)
+	if (bpf_core_field_exists(t->thread.fsbase))
+		return BPF_CORE_READ(t, thread.fsbase);
+#else
+	if (bpf_core_field_exists(t->thread.uw.tp_value))
+		return BPF_CORE_READ(t, thread.uw.tp_value);
+#endif
+	return 0;
+}
+
+/* The number of the running thread in its own pid namespace, as gettid(2) returns it there. */
+static __always_inline __u32 own_tid(void)
+{
+	struct task_struct *t = this_task();
+	struct pid *pid = BPF_CORE_READ(t, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	struct upid number = {};
+
+	if (level > 32) /* the kernel's limit of nested namespaces */
+		return 0;
+	bpf_probe_read_kernel(&number.nr, sizeof(number.nr),
+			      (char *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      level * bpf_core_type_size(struct upid) +
+				      bpf_core_field_offset(struct upid, nr));
+	return number.nr;
+}
+
+/* Searches the interpreter's list of threads, by the kernel's number of the thread. */
+static __always_inline __u64 search_thread(struct python_state *s, const struct nps_py_process *p)
+{
+	const struct nps_py_layout *l = &p->layout;
+	__u64 interpreter, thread, tid;
+
+	if (l->thread_native_id == NPS_PY_NONE)
+		return 0;
+	tid = own_tid();
+	if (s->thread_state && s->runtime == p->runtime &&
+	    py_read(s->thread_state + l->thread_native_id) == tid)
+		return s->thread_state;
+	s->thread_state = 0;
+	s->runtime = p->runtime;
+	interpreter = py_read(p->runtime + l->runtime_interpreters);
+	thread = interpreter ? py_read(interpreter + l->interpreter_threads) : 0;
+	for (int i = 0; i < PY_THREADS * PY_INTERPRETERS; i++) {
+		if (!interpreter)
+			break;
+		if (!thread) {
+			interpreter = py_read(interpreter + l->interpreter_next);
+			thread = interpreter ? py_read(interpreter + l->interpreter_threads) : 0;
+			continue;
+		}
+		if (py_read(thread + l->thread_native_id) == tid) {
+			s->thread_state = thread;
+			break;
+		}
+		thread = py_read(thread + l->thread_next);
+	}
+	return s->thread_state;
+}
+
+/* The innermost frame of the running thread, 0: it runs no Python. */
+static __always_inline __u64 innermost_frame(struct python_state *s, const struct nps_py_process *p)
+{
+	const struct nps_py_layout *l = &p->layout;
+	__u64 pointer, frame;
+	__u64 state = 0;
+
+	if (p->tls_offset == NPS_PY_NO_TLS) {
+		state = search_thread(s, p);
+	} else {
+		pointer = thread_pointer();
+		if (pointer)
+			state = py_read(pointer + (__s64)p->tls_offset);
+	}
+	if (!state)
+		return 0;
+	frame = py_read(state + l->thread_frame);
+	if (frame && l->cframe_frame != NPS_PY_NONE)
+		frame = py_read(frame + l->cframe_frame);
+	return frame;
+}
+
+/* Where in its code the frame is. */
+static __always_inline __s32 frame_instruction(const struct python_state *s, const struct nps_py_layout *l,
+					       __u64 code)
+{
+	__u64 value = frame_word(s, l->frame_instruction);
+
+	if (l->instruction == NPS_PY_LASTI)
+		return (__s32)value;
+	return (__s32)(value - (code + l->code_first_instruction));
+}
+
+/* Mixes in the length and the first bytes of a str or bytes object, whose data begins at DATA. */
+static __always_inline __u64 mix_object(struct python_state *s, __u64 h, __u64 address, __u16 length,
+					__u16 data)
+{
+	__u64 words[4] = {};
+
+	bpf_probe_read_user(words, sizeof(words[0]), (void *)(address + length));
+	bpf_probe_read_user(words + 1, sizeof(words) - sizeof(words[0]), (void *)(address + data));
+	h = py_mix(py_mix(h, address), words[0]);
+	return py_mix(py_mix(py_mix(h, words[1]), words[2]), words[3]);
+}
+
+/*
+ * Distinguishes code objects that were at one address one after another: memory of what they refer to is
+ * used again, too.
+ */
+static __always_inline __u32 code_fingerprint(struct python_state *s, const struct nps_py_layout *l)
+{
+	__u16 name = l->code_qualname != NPS_PY_NONE ? l->code_qualname : l->code_name;
+	__u64 h = code_line(s, l);
+
+	h = mix_object(s, h, code_word(s, l, l->code_filename), l->text_length, l->text_ascii);
+	h = mix_object(s, h, code_word(s, l, name), l->text_length, l->text_ascii);
+	h = mix_object(s, h, code_word(s, l, l->code_linetable), l->bytes_length, l->bytes_data);
+	return h ^ h >> 32;
+}
+
+/* Hash of what identifies the process: its pid, and the program that it runs. */
+static __always_inline __u64 process_hash(const struct nps_py_process *p, __u32 pid)
+{
+	return py_mix(py_mix(pid, p->runtime), p->reserved);
+}
+
+static __always_inline bool read_code(struct python_state *s, const struct nps_py_layout *l, __u64 code)
+{
+	return !bpf_probe_read_user(s->code, sizeof(s->code), (void *)(code + code_head(l)));
+}
+
+#define FRAME_BYTES_LEAST 80 /* a frame of 3.11 and later can be so close to the end of its memory */
+
+static __always_inline bool read_frame(struct python_state *s, __u64 address)
+{
+	return !bpf_probe_read_user(s->frame, NPS_PY_FRAME_BYTES, (void *)address) ||
+	       !bpf_probe_read_user(s->frame, FRAME_BYTES_LEAST, (void *)address);
+}
+
+/* Appends the frame that was read. False: its code object could not be read. */
+static __always_inline bool append_frame(struct python_state *s, const struct nps_py_layout *l, __u64 code)
+{
+	struct nps_py_stack_frame *f = &s->stack.frames[PY_AT(s->n, NPS_PY_FRAMES)];
+
+	if (!code || !read_code(s, l, code))
+		return false;
+	f->code = code;
+	f->fingerprint = code_fingerprint(s, l);
+	f->instruction = frame_instruction(s, l, code);
+	s->hash = py_mix(s->hash, f->code);
+	s->hash = py_mix(s->hash, (__u64)f->fingerprint << 32 | (__u32)f->instruction);
+	s->n++;
+	return true;
+}
+
+#define PY_STEPS (NPS_PY_FRAMES + 32) /* frames that are read: some are of the interpreter itself */
+
+/* The frames from s->next on. */
+static __always_inline void walk_python(struct python_state *s, const struct nps_py_process *p, __u32 pid)
+{
+	const struct nps_py_layout *l = &p->layout;
+
+	s->n = 0;
+	s->hash = process_hash(p, pid);
+	s->stack.flags = NPS_PY_F_CUT;
+	for (int i = 0; i < PY_STEPS; i++) {
+		__u64 code;
+
+		if (!s->next) {
+			s->stack.flags = 0;
+			break;
+		}
+		if (s->n >= NPS_PY_FRAMES)
+			break;
+		if (!read_frame(s, s->next)) {
+			s->stack.flags = NPS_PY_F_BROKEN;
+			break;
+		}
+		s->next = frame_word(s, l->frame_previous) & ~(__u64)l->pointer_tag;
+		if (l->c_owner != 0xff && (__u8)frame_word(s, l->frame_owner) >= l->c_owner)
+			continue;
+		code = frame_word(s, l->frame_code) & ~(__u64)l->pointer_tag;
+		if (!append_frame(s, l, code)) {
+			s->stack.flags = NPS_PY_F_BROKEN;
+			break;
+		}
+	}
+}
+
+/* --- what is sent once --- */
+
+static __always_inline bool sent_before(__u64 key)
+{
+	return bpf_map_lookup_elem(&python_sent, &key);
+}
+
+static __always_inline void remember_sent(__u64 key)
+{
+	__u8 one = 1;
+
+	bpf_map_update_elem(&python_sent, &key, &one, BPF_ANY);
+}
+
+/* Its kind decides how many bytes the characters have; the collector knows it. */
+static __always_inline void read_str(struct nps_py_text *t, const struct nps_py_layout *l, __u64 address)
+{
+	__u32 n;
+
+	t->address = address;
+	t->length = py_read(address + l->text_length);
+	t->state = (__u32)py_read(address + l->text_state);
+	n = t->length < NPS_PY_TEXT / 4 - 8 ? 4 * t->length + 32 : NPS_PY_TEXT;
+	asm volatile("%0 &= %1" : "+r"(n) : "i"(2 * NPS_PY_TEXT - 1));
+	if (n > NPS_PY_TEXT)
+		n = NPS_PY_TEXT;
+	if (bpf_probe_read_user(t->raw, n, (void *)(address + l->text_ascii)))
+		n = 0;
+	t->n = n;
+}
+
+static __always_inline void read_lines(struct nps_py_code *c, const struct nps_py_layout *l, __u64 address)
+{
+	__u32 n;
+
+	c->lines_at = address;
+	c->lines_length = py_read(address + l->bytes_length);
+	n = c->lines_length < NPS_PY_LINES ? c->lines_length : NPS_PY_LINES;
+	asm volatile("%0 &= %1" : "+r"(n) : "i"(2 * NPS_PY_LINES - 1));
+	if (n > NPS_PY_LINES)
+		n = NPS_PY_LINES;
+	if (bpf_probe_read_user(c->lines, n, (void *)(address + l->bytes_data)))
+		n = 0;
+	c->n_lines = n;
+}
+
+/* Sends the code object of frame I of the running thread's stack, unless it was sent. False: no room. */
+__noinline int python_send_code(__u32 pid, __u32 i)
+{
+	struct nps_py_process *p = bpf_map_lookup_elem(&python_processes, &pid);
+	struct python_state *s = local_find(&python_threads);
+	const struct nps_py_layout *l;
+	struct nps_py_stack_frame *f;
+	struct nps_py_code *c;
+	void *ring = this_ring();
+	__u64 key, name;
+
+	if (!python_at || !p || !s || !ring)
+		return 0;
+	l = &p->layout;
+	f = &s->stack.frames[PY_AT(i, NPS_PY_FRAMES)];
+	key = py_mix(py_mix(process_hash(p, pid), f->code), ~(__u64)f->fingerprint);
+	if (sent_before(key) || !read_code(s, l, f->code))
+		return 1;
+	c = bpf_ringbuf_reserve(ring, sizeof(*c), 0);
+	if (!c)
+		return 0;
+	c->kind = NPS_PY_CODE;
+	c->reserved = 0;
+	c->version = l->version;
+	c->pid = pid;
+	c->code = f->code;
+	c->fingerprint = f->fingerprint;
+	c->first_line = code_line(s, l);
+	c->reserved2 = 0;
+	name = l->code_qualname != NPS_PY_NONE ? l->code_qualname : l->code_name;
+	read_str(&c->file, l, code_word(s, l, l->code_filename));
+	read_str(&c->name, l, code_word(s, l, name));
+	read_lines(c, l, code_word(s, l, l->code_linetable));
+	bpf_ringbuf_submit(c, wake_flag(ring));
+	remember_sent(key);
+	return 1;
+}
+
+static __always_inline bool send_codes(struct python_state *s, __u32 pid)
+{
+	for (__u32 i = 0; i < NPS_PY_FRAMES; i++) {
+		if (i >= s->n)
+			return true;
+		if (!python_send_code(pid, i))
+			return false;
+	}
+	return true;
+}
+
+static __always_inline bool send_stack(struct python_state *s, __u32 pid, __u64 id)
+{
+	void *ring = this_ring();
+	__u32 n = s->n;
+
+	s->stack.kind = NPS_PY_STACK;
+	s->stack.n = n;
+	s->stack.pid = pid;
+	s->stack.id = id;
+	s->stack.time = bpf_ktime_get_ns();
+	asm volatile("%0 &= %1" : "+r"(n) : "i"(2 * NPS_PY_FRAMES - 1));
+	if (n > NPS_PY_FRAMES)
+		n = NPS_PY_FRAMES;
+	return ring &&
+	       !bpf_ringbuf_output(ring, &s->stack, NPS_PY_STACK_HEAD + n * sizeof(struct nps_py_stack_frame),
+				   wake_flag(ring));
+}
+
+/*
+ * The id of the Python stack of the running thread, of process PID; 0: it runs no Python, or it could not
+ * be read. A global function: the verifier checks it once, not at each call.
+ */
+__noinline __u64 python_stack(__u32 pid)
+{
+	struct nps_py_process *p;
+	struct python_state *s;
+	__u64 id;
+
+	if (!python_at)
+		return 0;
+	p = bpf_map_lookup_elem(&python_processes, &pid);
+	s = p ? local_get(&python_threads, &no_python_state) : NULL;
+	if (!s)
+		return 0;
+	s->next = innermost_frame(s, p);
+	if (!s->next)
+		return 0;
+	walk_python(s, p, pid);
+	if (!s->n)
+		return 0;
+	id = s->hash ? s->hash : 1;
+	if (sent_before(id))
+		return id;
+	/* Not remembered when a part was lost: the next use sends it again. */
+	if (send_codes(s, pid) && send_stack(s, pid, id))
+		remember_sent(id);
+	else
+		count_up(NPS_COUNTER_LOST + NPS_EV_PYSTACK);
+	return id;
+}
+
+/* Do calls of PROBE, which queue kernels, have a Python stack? */
+static __always_inline bool walks_python_at(__u16 probe)
+{
+	return python_at & NPS_PY_AT_LAUNCH && (spec_of(probe)->call == NPS_CALL_LAUNCH ||
+						probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT);
+}
+
+/* Sends that STACK is where PID_TGID entered the call that began at START; 0: there is none. */
+static __always_inline void python_stack_send(__u64 stack, __u16 probe, __u64 pid_tgid, __u64 start)
+{
+	struct nps_event *e;
+	void *ring;
+
+	if (!python_at || !stack)
+		return;
+	ring = this_ring();
+	e = event_reserve(ring, NPS_EV_PYSTACK);
+	if (!e)
+		return;
+	e->probe = probe;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = start;
+	e->dur = 0;
+	e->python.stack = stack;
+	e->python.reserved[0] = e->python.reserved[1] = e->python.reserved[2] = 0;
+	bpf_ringbuf_submit(e, wake_flag(ring));
+}
+
+#endif
