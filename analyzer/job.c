@@ -105,6 +105,11 @@ static int stacks(struct analysis_job *job)
 	return nps_export__stacks(&job->ex, job->fds[OUTPUT]);
 }
 
+static int python(struct analysis_job *job)
+{
+	return nps_export__python(&job->ex, job->fds[OUTPUT]);
+}
+
 /* The longest first. */
 static const struct writer {
 	unsigned int format;
@@ -119,6 +124,7 @@ static const struct writer {
 	{ NPS_FORMAT_TEXT, write_communication },
 	{ NPS_FORMAT_FOLDED, folded },
 	{ NPS_FORMAT_TEXT | NPS_FORMAT_FOLDED, stacks },
+	{ NPS_FORMAT_TEXT | NPS_FORMAT_FOLDED, python },
 	{ NPS_FORMAT_TEXT | NPS_FORMAT_DB, notes },
 	{ ~0U, write_findings },
 };

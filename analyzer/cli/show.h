@@ -22,7 +22,8 @@ struct cJSON;
 	X(idle)                                                                                              \
 	X(host)                                                                                              \
 	X(host_time)                                                                                         \
-	X(torchair)
+	X(torchair)                                                                                          \
+	X(python)
 
 enum nps_show_section {
 #define NPS_SHOW_INDEX(name) NPS_SHOW_INDEX_##name,

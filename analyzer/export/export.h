@@ -58,6 +58,9 @@ int nps_export__folded(const struct nps_export *ex, int dirfd);
 /* npuscope_oncpu.folded, npuscope_offcpu.folded and the flame graphs of the same: stacks of the threads. */
 int nps_export__stacks(const struct nps_export *ex, int dirfd);
 
+/* npuscope_device_by_line.folded: device time by Python stack; there if there are any. */
+int nps_export__python(const struct nps_export *ex, int dirfd);
+
 /* npuscope_notes.txt: there if a value of the result is missing or stands in for one that is not known. */
 int nps_export__notes(const struct nps_export *ex, int dirfd);
 

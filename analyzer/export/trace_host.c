@@ -3,6 +3,8 @@
 #include "export/run_names.h"
 #include "export/trace_event.h"
 
+#include "model/python_launch.h"
+
 static int scan_calls(struct nps_trace *t)
 {
 	const struct nps_api_table *api = &t->m->api;
@@ -125,7 +127,7 @@ static const char *item_of(struct nps_trace *t, size_t row)
 static void call_args(struct nps_trace *t, size_t row, const char *level, const char *name)
 {
 	const struct nps_api_table *api = &t->m->api;
-	uint32_t type = api->type[row], mode = api->mode[row];
+	uint32_t type = api->type[row], mode = api->mode[row], python;
 	struct nps_writer *w = &t->w;
 
 	nps_trace__u64(w, ",\"args\":{\"Thread Id\":", (uint32_t)api->gtid[row]);
@@ -147,6 +149,9 @@ static void call_args(struct nps_trace *t, size_t row, const char *level, const 
 	nps_trace__u64(w, ",\"connection_id\":", api->connection[row]);
 	if (nps_call__ending(api->ending[row]))
 		nps_trace__string(w, ",\"end\":", nps_call__ending(api->ending[row]));
+	python = nps_python_launch__find(t->m, api->connection[row]);
+	if (python != NPS_NONE)
+		nps_trace__string(w, ",\"python\":", nps_trace__text(t, t->m->py_launch.line[python]));
 	nps_writer__lit(w, "}");
 }
 

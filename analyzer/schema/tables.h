@@ -291,6 +291,15 @@ enum nps_api_type {
 	C(text, frames)
 
 /*
+ * Python stacks of calls by connection. frames: outermost first, joined by `;`, each "FILE(LINE): FUNCTION";
+ * line: the innermost one.
+ */
+#define NPS_PY_LAUNCH_COLUMNS(C)                                                                             \
+	C(u32, connection)                                                                                   \
+	C(text, frames)                                                                                      \
+	C(text, line)
+
+/*
  * connection: NPS_NO_ID none. device_*: of the mark on the device, 0 none; device, stream, task: of its run
  */
 #define NPS_MSTX_COLUMNS(C)                                                                                  \
@@ -616,6 +625,7 @@ enum nps_api_type {
 	T(driver, NPS_DRIVER_COLUMNS)                                                                        \
 	T(irq, NPS_IRQ_COLUMNS)                                                                              \
 	T(stack, NPS_STACK_COLUMNS)                                                                          \
+	T(py_launch, NPS_PY_LAUNCH_COLUMNS)                                                                  \
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \

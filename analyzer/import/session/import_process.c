@@ -10,6 +10,7 @@
 #include "import/session/import_host.h"
 #include "import/session/import_npu.h"
 #include "import/session/os_calls.h"
+#include "import/session/python_stacks.h"
 #include "import/session/clock_align.h"
 #include "import/session/session_reader.h"
 #include "import/session/task_types.h"
@@ -549,6 +550,8 @@ int nps_import__process(struct nps_model *model, struct nps_session *rec, uint32
 		f.err = nps_driver__fill(model, rec, proc);
 	if (!f.err)
 		f.err = nps_import__stacks(model, rec, proc_row);
+	if (!f.err)
+		f.err = nps_python_stacks__fill(model, rec, proc);
 	fill_memory(&f);
 	clocks(&f);
 	fill_devices(&f);

@@ -9,6 +9,7 @@
 #include "schema/tables.h"
 #include "import/session/import_driver.h"
 #include "import/session/os_calls.h"
+#include "import/session/python_stacks.h"
 #include "import/session/session_reader.h"
 #include "import/session/torch_ops.h"
 
@@ -251,6 +252,8 @@ static int import_on_event(struct session_import *in, const struct nps_event *ev
 		return nps_event__keep(&proc->drivers, ev);
 	if (ev->kind == NPS_EV_CQE)
 		return nps_completions__keep(model, proc - model->procs, ev);
+	if (ev->kind == NPS_EV_PYSTACK)
+		return nps_event__keep(&proc->py_entries, ev);
 	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
 	in->last_call = NPS_MAX(in->last_call, end);
@@ -297,6 +300,25 @@ static int on_device(void *ctx, const struct nps_chunk *chunk, const void *paylo
 
 	nps_progress__add(model->progress, chunk->len);
 	return err > 0 ? foreign(in) : err;
+}
+
+static int import_python(struct session_import *in, bool stacks, const struct nps_chunk *chunk,
+			 const void *payload)
+{
+	int err = nps_python_stacks__add(in->model, stacks, chunk, payload);
+
+	nps_progress__add(in->model->progress, chunk->len);
+	return err > 0 ? foreign(in) : err;
+}
+
+static int on_python_codes(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	return import_python(ctx, false, chunk, payload);
+}
+
+static int on_python_stacks(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	return import_python(ctx, true, chunk, payload);
 }
 
 static int read_chunks(struct session_import *in, const char *path, const char *name, nps_chunk_fn fn)
@@ -553,6 +575,7 @@ static int import_json(struct nps_session *model, const char *path)
 	}
 	model->npu.requested =
 		cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(model->json, "device_sampler"));
+	model->has_python = *nps_json_str(request, "py_stacks", "");
 	model->complete = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model->json, "complete"));
 	start = cJSON_GetObjectItemCaseSensitive(model->json, "start");
 	capture = cJSON_GetObjectItemCaseSensitive(model->json, "capture");
@@ -635,6 +658,23 @@ static int find_helpers(struct nps_session *model)
 	return 0;
 }
 
+/* Twice: a stack may be stored before a code object in it. */
+static int read_python(struct session_import *in, const char *path)
+{
+	int err = read_chunks(in, path, "python.nps", on_python_codes);
+
+	if (err)
+		return err;
+	err = read_chunks(in, path, "python.nps", on_python_stacks);
+	if (in->model->python.damaged) {
+		nps_msg("%s/python.nps holds %" PRIu64
+			" chunks that make no sense: the rest of each is left out",
+			path, in->model->python.damaged);
+		in->model->losses.cut = true;
+	}
+	return err;
+}
+
 /* Reads the session's files: those that events refer to come first. */
 static int read_files(struct session_import *in, const char *path)
 {
@@ -668,7 +708,9 @@ static int read_files(struct session_import *in, const char *path)
 		err = read_chunks(in, path, "host.nps", on_host);
 	if (err)
 		return err;
-	return model->npu.requested ? read_chunks(in, path, "device.nps", on_device) : 0;
+	if (model->npu.requested)
+		err = read_chunks(in, path, "device.nps", on_device);
+	return err || !model->has_python ? err : read_python(in, path);
 }
 
 int nps_import__session(struct nps_session *model, const char *path)

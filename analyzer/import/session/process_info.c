@@ -53,7 +53,7 @@ static void info_add_losses(cJSON *own, const struct loss_view *r)
 	cJSON *drops = cJSON_AddObjectToObject(own, "drops");
 
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(kinds); i++)
-		if (kinds[i])
+		if (kinds[i] && (lost->ring[i] || i < NPS_EV_PYSTACK || i >= NPS_EV_KIND_MAX))
 			add_u64(drops, kinds[i], lost->ring[i]);
 	add_u64(drops, "agent_bytes", lost->agent_bytes);
 	add_u64(drops, "truncated_submissions", lost->sqe);

@@ -2,6 +2,7 @@
 #include "import/session/session_model.h"
 
 #include "base/memory.h"
+#include "import/session/python_stacks.h"
 #include "import/session/session_reader.h"
 
 #include <cjson/cJSON.h>
@@ -30,6 +31,7 @@ void nps_session__init(struct nps_session *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->blocks, tmpfd, sizeof(struct nps_task_block));
 	nps_vec__init(&model->logs, tmpfd, sizeof(struct nps_device_log));
 	nps_host_samples__init(&model->host, tmpfd);
+	nps_python_stacks__init(&model->python, tmpfd);
 }
 
 static void free_proc(struct nps_proc *proc)
@@ -49,6 +51,7 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->irqs);
 	nps_vec__free(&proc->drivers);
 	nps_vec__free(&proc->torch);
+	nps_vec__free(&proc->py_entries);
 	nps_vec__free(&proc->marks);
 	nps_vec__free(&proc->allocs);
 	nps_vec__free(&proc->memory);
@@ -85,6 +88,7 @@ void nps_session__free(struct nps_session *model)
 	nps_vec__free(&model->logs);
 	nps_map__free(&model->helpers);
 	nps_host_samples__free(&model->host);
+	nps_python_stacks__free(&model->python);
 	cJSON_Delete(model->json);
 	model->json = NULL;
 }
@@ -121,6 +125,7 @@ struct nps_proc *nps_session__proc(struct nps_session *model, uint32_t pid)
 	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->drivers, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->torch, model->tmpfd, sizeof(struct nps_event));
+	nps_vec__init(&proc->py_entries, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
 	nps_vec__init(&proc->allocs, model->tmpfd, sizeof(struct nps_alloc));
 	nps_vec__init(&proc->memory, model->tmpfd, sizeof(struct nps_memory_total));

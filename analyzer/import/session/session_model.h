@@ -202,6 +202,7 @@ struct nps_proc {
 	struct nps_vec irqs; /* struct nps_event: IRQ */
 	struct nps_vec drivers; /* struct nps_event: DRIVER to DRIVER_DMA */
 	struct nps_vec torch; /* struct nps_event: API of PyTorch's functions */
+	struct nps_vec py_entries; /* struct nps_event: PYSTACK */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
 	struct nps_vec memory; /* struct nps_memory_total by time */
@@ -265,6 +266,14 @@ struct nps_losses {
 	bool cut; /* capture or a file ends early */
 };
 
+/* python.nps, see python_stacks.h. */
+struct nps_python_stacks {
+	struct nps_vec codes, lines, stacks;
+	struct nps_map code_of, stack_of; /* their rows */
+	struct nps_map text_of; /* hash of a text of frames -> its id */
+	uint64_t damaged; /* chunks that make no sense from some point on */
+};
+
 struct nps_session {
 	int tmpfd; /* directory for temporary files */
 	int dirfd; /* the session */
@@ -296,6 +305,8 @@ struct nps_session {
 	struct nps_vec blocks; /* struct nps_task_block */
 	struct nps_host_samples host;
 	struct nps_npu_samples npu;
+	struct nps_python_stacks python;
+	bool has_python; /* Python stacks were requested */
 	struct nps_losses losses;
 	uint64_t begin, end; /* of the capture */
 	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */

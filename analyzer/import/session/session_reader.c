@@ -65,6 +65,8 @@ static size_t record_size(unsigned int type)
 		[NPS_CHUNK_DEVICE_RAWS] = sizeof(struct nps_device_clock),
 		[NPS_CHUNK_NPU_USAGE] = sizeof(struct nps_npu_usage),
 		[NPS_CHUNK_NPU_PROCESSES] = sizeof(struct nps_npu_process),
+		[NPS_CHUNK_PY_STACKS] = 1,
+		[NPS_CHUNK_PY_CODES] = 1,
 	};
 
 	return type < NPS_ARRAY_SIZE(sizes) ? sizes[type] : 0;

@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python stacks of launches. Witnesses: the interpreter's own view of each, and its decoder of line tables."""
+
+import csv
+import json
+import struct
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Optional
+
+from harness import DONE, JOB_SOURCES, USAGE, Case, Running, Session, environment, main, need_npusim, test
+from records import API, EVENT, PYSTACK, Event, chunks
+
+STACK = struct.Struct("<BBHIQQ")  # struct nps_py_stack, without its frames
+FRAME = struct.Struct("<QIi")
+CODE = struct.Struct("<IIQIIHBBHHII")  # struct nps_py_code_record
+STACKS, CODES = 64, 65
+CUT, MOST_FRAMES = 1, 64
+TEXT_MOST = 1024  # bytes of a name
+
+Frames = list[tuple[str, Optional[int], str]]
+
+
+class Code:
+    def __init__(self, first: int, file: str, name: str, table: bytes) -> None:
+        self.file, self.name = file, name
+        # The interpreter decodes the table: it needs a code object that has it.
+        code = (lambda: 0).__code__.replace(co_firstlineno=first, co_linetable=table)
+        self.lines = list(code.co_lines())
+
+    def line(self, at: int) -> Optional[int]:
+        return next((line for begin, end, line in self.lines if begin <= at < end), None)
+
+
+class Stacks:
+    """python.nps"""
+
+    def __init__(self, session: Path) -> None:
+        self.codes: dict[tuple[int, int, int], Code] = {}
+        self.stacks: dict[int, Frames] = {}
+        self.flags: dict[int, int] = {}
+        self.missing = self.cut = 0
+        raw = []
+        for kind, payload in chunks(session / "python.nps"):
+            at = 0
+            while at < len(payload):
+                if kind == CODES:
+                    at += self.add_code(payload, at)
+                else:
+                    _kind, flags, n, pid, stack, _time = STACK.unpack_from(payload, at)
+                    at += STACK.size
+                    raw.append((pid, stack, flags, [FRAME.unpack_from(payload, at + i * FRAME.size)
+                                                    for i in range(n)]))
+                    at += n * FRAME.size
+        for pid, stack, flags, frames in raw:
+            self.flags[stack] = flags
+            self.stacks[stack] = [self.frame(pid, *frame) for frame in frames]
+
+    def add_code(self, payload: bytes, at: int) -> int:
+        size, pid, code, mark, first, _version, flags, _r, file_len, name_len, lines, _r2 = CODE.unpack_from(
+            payload, at)
+        texts = payload[at + CODE.size:at + size]
+        file, name, table = texts[:file_len], texts[file_len:][:name_len], texts[file_len + name_len:][:lines]
+        self.cut += flags & 1
+        self.codes[pid, code, mark] = Code(first, file.decode(), name.decode(), table)
+        return size
+
+    def frame(self, pid: int, code: int, mark: int, at: int) -> tuple[str, Optional[int], str]:
+        found = self.codes.get((pid, code, mark))
+        if not found:
+            self.missing += 1
+            return "?", None, "?"
+        return found.file, found.line(at), found.name
+
+
+def events_of(session: Path, kind: int) -> list[Event]:
+    return [event for _type, payload in chunks(session / "events.nps") if _type == 1
+            for event in map(Event, EVENT.iter_unpack(payload)) if event.kind == kind]
+
+
+def cut(text: str) -> str:
+    return text.encode(errors="replace")[:TEXT_MOST].decode(errors="ignore")
+
+
+def logged(path: Path) -> dict[int, list[Frames]]:
+    found = defaultdict(list)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        tid, frames = json.loads(line)
+        found[tid].append([(cut(file), at, cut(name)) for file, at, name in frames][:MOST_FRAMES])
+    return found
+
+
+def recorded(session: Path) -> tuple[Stacks, dict[int, list[Frames]]]:
+    stacks, found = Stacks(session), defaultdict(list)
+    for event in sorted(events_of(session, PYSTACK), key=lambda e: e.start):
+        found[event.tid].append(stacks.stacks[event.body.stack])
+    return stacks, found
+
+
+def job(case: Case, kind: str = "shapes") -> tuple[Running, Path]:
+    need_npusim()
+    log = case.path("log")
+    run = case.start(["/usr/bin/python3", JOB_SOURCES / "python_launches_job.py", log, kind],
+                     env=environment(sim=True, agent=True))
+    run.wait_for(r"^ready$")
+    return run, log
+
+
+def capture(case: Case, kind: str, *options: str) -> tuple[Session, dict[int, list[Frames]]]:
+    run, log = job(case, kind)
+    record = case.record("-p", run.pid, "-o", case.path("out"), "--py-stacks", "launch", *options)
+    run.send("")
+    run.wait_for(r"^done$")
+    run.send("")
+    result = record.result().expect(DONE)
+    assert result.status == 0, result.err
+    return result.session, logged(log)
+
+
+def same(found: dict[int, list[Frames]], expected: dict[int, list[Frames]]) -> None:
+    assert found.keys() == expected.keys(), f"{found.keys()} {expected.keys()}"
+    for tid, stacks in expected.items():
+        assert len(found[tid]) == len(stacks), f"{tid}: {len(found[tid])} stacks of {len(stacks)} launches"
+        for i, (one, other) in enumerate(zip(found[tid], stacks)):
+            assert one == other, f"{tid}: stack {i}:\n{one}\n{other}"
+
+
+@test
+def launches(case: Case) -> None:
+    """Every launch has the stack that the interpreter reported, in all kinds of code, in four threads."""
+    session, log = capture(case, "shapes", "--export", "none")
+    stacks, found = recorded(session.path)
+    same(found, log)
+    assert not stacks.missing
+    assert any(flags & CUT for flags in stacks.flags.values()), "a stack of 90 frames is not cut"
+    starts = {(e.tid, e.start) for e in events_of(session.path, API)}
+    assert all((e.tid, e.start) in starts for e in events_of(session.path, PYSTACK))
+
+
+def output(result: Path) -> Path:
+    """Where the tables of the only result are."""
+    found = list(result.glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT"))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def line_of(stack: Frames) -> str:
+    frames = [f"{file}({line}): {name}".replace(";", ":") for file, line, name in reversed(stack)]
+    return ";".join((["[cut]"] if len(stack) == MOST_FRAMES else []) + frames)
+
+
+@test
+def device_time(case: Case) -> None:
+    """Device time by Python stack: as many lines as stacks, and the time of all kernels."""
+    session, log = capture(case, "shapes", "--export", "none")
+    case.analyze(session.path, "-o", case.path("result")).expect(DONE)
+    out = output(case.path("result"))
+    folded: dict[str, int] = {}
+    for line in (out / "npuscope_device_by_line.folded").read_text(encoding="utf-8").splitlines():
+        frames, ns = line.rsplit(" ", 1)
+        stack, kernel = frames.rsplit(";", 1)
+        assert kernel.startswith("kernel@0x"), kernel  # it was loaded before the capture: it has no name
+        assert stack not in folded, stack
+        folded[stack] = int(ns)
+    expected = {line_of(stack) for stacks in log.values() for stack in stacks}
+    assert set(folded) == expected, [set(folded) - expected, expected - set(folded)]
+    with open(out / "kernel_details.csv", encoding="utf-8") as table:
+        kernels = [round(1000 * float(row["Duration(us)"])) for row in csv.DictReader(table)]
+    assert len(kernels) == sum(map(len, log.values())) and sum(folded.values()) == sum(kernels)
+    findings = json.loads((out / "npuscope_findings.json").read_text())["python"]
+    assert findings["rows"][0]["kernels"] == len(kernels) and findings["rows"][0]["share"] == 1, findings
+    assert findings["rows"][0]["line"] == line_of([log.popitem()[1][0][0]]), findings
+    calls = [e for e in json.loads((out / "trace_view.json").read_text()) if e.get("ph") == "X"]
+    named = [e["args"]["python"] for e in calls if e["name"] in ("AscendCL@aclrtLaunchKernel", "Node@launch")]
+    assert len(named) == 2 * len(kernels) and set(named) == {findings["rows"][0]["line"]}
+    assert not any("python" in e.get("args", {}) for e in calls if e["name"] == "AscendCL@aclrtSynchronizeStream")
+    shown = case.npuscope("show", session.path).expect(DONE).out
+    assert "device time by line of Python" in shown, shown
+
+
+@test
+def not_requested(case: Case) -> None:
+    run, _log = job(case)
+    record = case.record("-p", run.pid, "-o", case.path("out"))
+    run.send("")
+    run.wait_for(r"^done$")
+    run.send("")
+    session = record.result().expect(DONE).session
+    assert not (session.path / "python.nps").exists()
+    assert not list(case.dir.rglob("npuscope_device_by_line.folded"))
+    case.npuscope("record", "--py-stacks", "kernels", "--", "/bin/true").expect(USAGE)
+
+
+@test
+def fresh_code(case: Case) -> None:
+    """Code objects that are freed at once, and whose memory the next one gets."""
+    session, log = capture(case, "fresh", "--export", "none")
+    stacks, found = recorded(session.path)
+    same(found, log)
+    assert not stacks.missing
+    addresses = {code for _pid, code, _mark in stacks.codes}
+    assert len(addresses) < len(stacks.codes) / 2, "no address was used again: the test shows nothing"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
