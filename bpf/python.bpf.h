@@ -30,8 +30,7 @@ struct {
 	__type(value, __u8);
 } python_sent SEC(".maps");
 
-#define PY_THREADS 128 /* of an interpreter, and */
-#define PY_INTERPRETERS 4 /* are searched for the running thread */
+#define PY_THREADS 512 /* that are searched for the running one, and interpreters */
 #define PY_HEAD 128 /* bytes of a code object from its first line on: names and line table are in them */
 
 /* The verifier keeps the bound of a mask where it forgets that of a comparison. */
@@ -46,12 +45,14 @@ struct {
 struct python_state {
 	__u64 thread_state; /* where the interpreter's state of this thread was found without its TLS */
 	__u64 runtime; /* ... in the process with that _PyRuntime */
-	__u64 next; /* address of the frame to be read */
+	__u64 interpreter; /* of the search for it */
+	__u64 next; /* address of the thread state, or frame, to be read */
 	__u64 hash;
 	__u32 n;
 	__u32 reserved;
 	__u64 frame[NPS_PY_FRAME_BYTES / 8 + 1];
 	__u64 code[PY_HEAD / 8];
+	__u64 object[4];
 	struct nps_py_stack stack;
 };
 
@@ -101,7 +102,7 @@ static __always_inline __u64 code_word(const struct python_state *s, const struc
 
 static __always_inline __u32 code_line(const struct python_state *s, const struct nps_py_layout *l)
 {
-	return l->code_firstlineno & 4 ? s->code[0] >> 32 : (__u32)s->code[0];
+	return (__u32)(s->code[0] >> 8 * (l->code_firstlineno & 4));
 }
 
 /* The thread pointer of the running thread; 0: this kernel does not show it. */
@@ -136,52 +137,70 @@ static __always_inline __u32 own_tid(void)
 	return number.nr;
 }
 
-/* Searches the interpreter's list of threads, by the kernel's number of the thread. */
-static __always_inline __u64 search_thread(struct python_state *s, const struct nps_py_process *p)
+/* Step I of the search: ends when the thread is found, or there is no other. */
+static __always_inline bool search_step(struct python_state *s, const struct nps_py_process *p, __u64 tid)
 {
 	const struct nps_py_layout *l = &p->layout;
-	__u64 interpreter, thread, tid;
 
-	if (l->thread_native_id == NPS_PY_NONE)
+	if (!s->interpreter)
+		return false;
+	if (!s->next) {
+		s->interpreter = py_read(s->interpreter + l->interpreter_next);
+		s->next = s->interpreter ? py_read(s->interpreter + l->interpreter_threads) : 0;
+		return true;
+	}
+	if (py_read(s->next + l->thread_native_id) == tid) {
+		s->thread_state = s->next;
+		return false;
+	}
+	s->next = py_read(s->next + l->thread_next);
+	return true;
+}
+
+/*
+ * Searches the interpreters' lists of threads for the running one, by the kernel's number of it, and sets
+ * s->thread_state, 0: there is none. A global function, as python_stack().
+ */
+__noinline int python_search_thread(__u32 pid)
+{
+	struct nps_py_process *p = bpf_map_lookup_elem(&python_processes, &pid);
+	struct python_state *s = local_find(&python_threads);
+	const struct nps_py_layout *l;
+	__u64 tid;
+
+	if (!python_at || !p || !s)
 		return 0;
+	l = &p->layout;
 	tid = own_tid();
 	if (s->thread_state && s->runtime == p->runtime &&
 	    py_read(s->thread_state + l->thread_native_id) == tid)
-		return s->thread_state;
+		return 1;
 	s->thread_state = 0;
 	s->runtime = p->runtime;
-	interpreter = py_read(p->runtime + l->runtime_interpreters);
-	thread = interpreter ? py_read(interpreter + l->interpreter_threads) : 0;
-	for (int i = 0; i < PY_THREADS * PY_INTERPRETERS; i++) {
-		if (!interpreter)
+	s->interpreter = py_read(p->runtime + l->runtime_interpreters);
+	s->next = s->interpreter ? py_read(s->interpreter + l->interpreter_threads) : 0;
+	for (int i = 0; i < PY_THREADS; i++)
+		if (!search_step(s, p, tid))
 			break;
-		if (!thread) {
-			interpreter = py_read(interpreter + l->interpreter_next);
-			thread = interpreter ? py_read(interpreter + l->interpreter_threads) : 0;
-			continue;
-		}
-		if (py_read(thread + l->thread_native_id) == tid) {
-			s->thread_state = thread;
-			break;
-		}
-		thread = py_read(thread + l->thread_next);
-	}
-	return s->thread_state;
+	return 0;
 }
 
 /* The innermost frame of the running thread, 0: it runs no Python. */
-static __always_inline __u64 innermost_frame(struct python_state *s, const struct nps_py_process *p)
+static __always_inline __u64 innermost_frame(struct python_state *s, const struct nps_py_process *p,
+					     __u32 pid)
 {
 	const struct nps_py_layout *l = &p->layout;
-	__u64 pointer, frame;
-	__u64 state = 0;
+	__u64 state, frame;
 
 	if (p->tls_offset == NPS_PY_NO_TLS) {
-		state = search_thread(s, p);
+		if (l->thread_native_id == NPS_PY_NONE)
+			return 0;
+		python_search_thread(pid);
+		state = s->thread_state;
 	} else {
-		pointer = thread_pointer();
-		if (pointer)
-			state = py_read(pointer + (__s64)p->tls_offset);
+		state = thread_pointer();
+		if (state)
+			state = py_read(state + (__s64)p->tls_offset);
 	}
 	if (!state)
 		return 0;
@@ -195,23 +214,24 @@ static __always_inline __u64 innermost_frame(struct python_state *s, const struc
 static __always_inline __s32 frame_instruction(const struct python_state *s, const struct nps_py_layout *l,
 					       __u64 code)
 {
-	__u64 value = frame_word(s, l->frame_instruction);
+	__u64 base = code + l->code_first_instruction;
 
-	if (l->instruction == NPS_PY_LASTI)
-		return (__s32)value;
-	return (__s32)(value - (code + l->code_first_instruction));
+	/* no branch, which the verifier would follow twice for each frame */
+	base &= (__u64)(l->instruction == NPS_PY_LASTI) - 1;
+	asm volatile("" : "+r"(base));
+	return (__s32)(frame_word(s, l->frame_instruction) - base);
 }
 
 /* Mixes in the length and the first bytes of a str or bytes object, whose data begins at DATA. */
-static __always_inline __u64 mix_object(struct python_state *s, __u64 h, __u64 address, __u16 length,
-					__u16 data)
+static __noinline __u64 mix_object(struct python_state *s, __u64 h, __u64 address, __u16 length, __u16 data)
 {
-	__u64 words[4] = {};
+	__u64 *w = s->object;
 
-	bpf_probe_read_user(words, sizeof(words[0]), (void *)(address + length));
-	bpf_probe_read_user(words + 1, sizeof(words) - sizeof(words[0]), (void *)(address + data));
-	h = py_mix(py_mix(h, address), words[0]);
-	return py_mix(py_mix(py_mix(h, words[1]), words[2]), words[3]);
+	w[0] = w[1] = w[2] = w[3] = 0;
+	bpf_probe_read_user(w, sizeof(*w), (void *)(address + length));
+	bpf_probe_read_user(w + 1, 3 * sizeof(*w), (void *)(address + data));
+	h = py_mix(py_mix(h, address), w[0]);
+	return py_mix(py_mix(py_mix(h, w[1]), w[2]), w[3]);
 }
 
 /*
@@ -220,9 +240,11 @@ static __always_inline __u64 mix_object(struct python_state *s, __u64 h, __u64 a
  */
 static __always_inline __u32 code_fingerprint(struct python_state *s, const struct nps_py_layout *l)
 {
-	__u16 name = l->code_qualname != NPS_PY_NONE ? l->code_qualname : l->code_name;
-	__u64 h = code_line(s, l);
+	__u64 h = code_line(s, l), without = (__u64)(l->code_qualname == NPS_PY_NONE), name;
 
+	/* no branch, as above */
+	asm volatile("" : "+r"(without));
+	name = l->code_qualname ^ ((l->code_qualname ^ l->code_name) & -without);
 	h = mix_object(s, h, code_word(s, l, l->code_filename), l->text_length, l->text_ascii);
 	h = mix_object(s, h, code_word(s, l, name), l->text_length, l->text_ascii);
 	h = mix_object(s, h, code_word(s, l, l->code_linetable), l->bytes_length, l->bytes_data);
@@ -266,36 +288,46 @@ static __always_inline bool append_frame(struct python_state *s, const struct np
 
 #define PY_STEPS (NPS_PY_FRAMES + 32) /* frames that are read: some are of the interpreter itself */
 
-/* The frames from s->next on. */
-static __always_inline void walk_python(struct python_state *s, const struct nps_py_process *p, __u32 pid)
+/* Reads the frame at s->next. False: it is the last one, or cannot be read. */
+static __always_inline bool walk_step(struct python_state *s, const struct nps_py_layout *l)
 {
-	const struct nps_py_layout *l = &p->layout;
+	__u64 code;
 
+	if (!s->next) {
+		s->stack.flags = 0;
+		return false;
+	}
+	if (s->n >= NPS_PY_FRAMES)
+		return false;
+	if (!read_frame(s, s->next)) {
+		s->stack.flags = NPS_PY_F_BROKEN;
+		return false;
+	}
+	s->next = frame_word(s, l->frame_previous) & ~(__u64)l->pointer_tag;
+	if (l->c_owner != 0xff && (__u8)frame_word(s, l->frame_owner) >= l->c_owner)
+		return true;
+	code = frame_word(s, l->frame_code) & ~(__u64)l->pointer_tag;
+	if (append_frame(s, l, code))
+		return true;
+	s->stack.flags = NPS_PY_F_BROKEN;
+	return false;
+}
+
+/* The frames from s->next on. A global function, as python_stack(). */
+__noinline int python_walk(__u32 pid)
+{
+	struct nps_py_process *p = bpf_map_lookup_elem(&python_processes, &pid);
+	struct python_state *s = local_find(&python_threads);
+
+	if (!python_at || !p || !s)
+		return 0;
 	s->n = 0;
 	s->hash = process_hash(p, pid);
 	s->stack.flags = NPS_PY_F_CUT;
-	for (int i = 0; i < PY_STEPS; i++) {
-		__u64 code;
-
-		if (!s->next) {
-			s->stack.flags = 0;
+	for (int i = 0; i < PY_STEPS; i++)
+		if (!walk_step(s, &p->layout))
 			break;
-		}
-		if (s->n >= NPS_PY_FRAMES)
-			break;
-		if (!read_frame(s, s->next)) {
-			s->stack.flags = NPS_PY_F_BROKEN;
-			break;
-		}
-		s->next = frame_word(s, l->frame_previous) & ~(__u64)l->pointer_tag;
-		if (l->c_owner != 0xff && (__u8)frame_word(s, l->frame_owner) >= l->c_owner)
-			continue;
-		code = frame_word(s, l->frame_code) & ~(__u64)l->pointer_tag;
-		if (!append_frame(s, l, code)) {
-			s->stack.flags = NPS_PY_F_BROKEN;
-			break;
-		}
-	}
+	return 0;
 }
 
 /* --- what is sent once --- */
@@ -413,7 +445,8 @@ static __always_inline bool send_stack(struct python_state *s, __u32 pid, __u64 
 
 /*
  * The id of the Python stack of the running thread, of process PID; 0: it runs no Python, or it could not
- * be read. A global function: the verifier checks it once, not at each call.
+ * be read. A global function: the verifier checks it once, not at each call, and the stacks of those that it
+ * calls are small.
  */
 __noinline __u64 python_stack(__u32 pid)
 {
@@ -427,10 +460,11 @@ __noinline __u64 python_stack(__u32 pid)
 	s = p ? local_get(&python_threads, &no_python_state) : NULL;
 	if (!s)
 		return 0;
-	s->next = innermost_frame(s, p);
+	s->n = 0;
+	s->next = innermost_frame(s, p, pid);
 	if (!s->next)
 		return 0;
-	walk_python(s, p, pid);
+	python_walk(pid);
 	if (!s->n)
 		return 0;
 	id = s->hash ? s->hash : 1;

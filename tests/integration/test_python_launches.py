@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Python stacks of launches. Witnesses: the interpreter's own view of each, and its decoder of line tables."""
+"""Python stacks of launches. Witnesses: the interpreter's own view, and its decoder of line tables."""
 
 import csv
 import json

@@ -3,8 +3,8 @@
 """Launches kernels from all kinds of Python code, and writes the interpreter's own view of each stack.
 
 python_launches_job.py LOG [KIND]: LOG gets a line of JSON for each launch: thread id, and the frames as
-[file, line, qualified name], innermost first. KIND is `shapes`, or `fresh`: code that is made and freed again and
-again.
+[file, line, qualified name], innermost first. KIND is `shapes`, or `fresh`: code that is made and freed
+again and again.
 """
 import ctypes
 import json
