@@ -10,6 +10,7 @@
 #include "ending.bpf.h"
 #include "local.bpf.h"
 #include "op_stack.bpf.h"
+#include "python.bpf.h"
 #include "text.bpf.h"
 
 struct op_state {
@@ -179,8 +180,10 @@ int op_entry(struct pt_regs *ctx)
 	if (op->probe == NPS_PROBE_TORCH_NODE) {
 		op->slot[0] = 0;
 		read_node(&st->text, op, PT_REGS_PARM3(ctx), pid_tgid >> 32, NPS_COOKIE_ARGUMENTS(cookie));
+	} else if (python_at & NPS_PY_AT_OP) {
+		op->slot[1] = python_stack(pid_tgid >> 32);
 	}
-	op->start = now;
+	op->start = bpf_ktime_get_ns(); /* without the time that this took */
 	st->stack.depth++;
 	return 0;
 }

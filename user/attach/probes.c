@@ -336,8 +336,13 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 		cJSON_AddItemToArray(libs, lib);
 		for (unsigned i = 0; i < f->n; i++) {
 			const struct nps_attached *a = &f->probes[i];
-			cJSON *j = cJSON_CreateObject();
+			uint64_t hits = reader ? nps_reader__hits(reader, a->id, a->number) : 0;
+			cJSON *j;
 
+			/* A library of PyTorch has thousands of operators, of which a job uses some tens. */
+			if (a->number && !hits && nps_probe_rows__get(a->id)->flags & NPS_P_ENDS)
+				continue;
+			j = cJSON_CreateObject();
 			cJSON_AddNumberToObject(j, "id", a->id);
 			cJSON_AddStringToObject(j, "symbol", nps_probe_rows__get(a->id)->symbol);
 			if (a->number)
@@ -350,8 +355,7 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
 			if (a->detached)
 				cJSON_AddNumberToObject(j, "taken_out_monotonic", (double)a->detached);
-			cJSON_AddNumberToObject(
-				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
+			cJSON_AddNumberToObject(j, "hits", (double)hits);
 			cJSON_AddItemToArray(probes, j);
 		}
 	}
