@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Functions that exceptions may cross are probed where they leave: each call that ends passes one exit, once.
 
-Witnesses: objdump, whose listing says which conditional jump in front of the return calls __stack_chk_fail;
-and the kernel's own count of hits at the starts and at the exits, while PyTorch runs and fails."""
+Witnesses: objdump, in whose listing a conditional jump in front of the return calls __stack_chk_fail; and
+the kernel's own count of hits at the starts and at the exits, while PyTorch runs and fails."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ GROUP = "nps_exits"
 FAILING_CALLS = 7
 # What WORK calls, among others; the kernel needs 30 ms for each probe.
 CALLED = re.compile(r"(add|add_|addmm|as_strided|cat|clone|convolution|convolution_backward|copy_|cross_entropy_loss|"
-                    r"detach|div|einsum|empty|expand|flatten|index_select|item|linalg_svd|linear|mm|mul|mul_|native_\w+|"
-                    r"nll_loss\w*|nonzero|relu|reshape|select|slice|sort|std|t|tensor|to|topk|transpose|view|zero_)"
+                    r"detach|div|einsum|empty|expand|flatten|index_select|item|linalg_svd|linear|mm|mul|mul_|"
+                    r"native_\w+|nll_loss\w*|nonzero|relu|reshape|select|slice|sort|std|t|tensor|to|topk|"
+                    r"transpose|view|zero_)"
                     r"(_Tensor|_Scalar|_int|_dim|_out|_dimname|_correction|_memory_format|_device|_dtype)*")
 
 # Some forward and backward work, and calls that throw through functions that are probed.
@@ -105,8 +106,8 @@ def target(operands: str) -> int:
 
 
 def stack_checks(code: list[tuple[int, str, str]]) -> Iterator[Optional[int]]:
-    """For each return of a function: the last jump in front of it, if nothing else leads in between and it goes
-    to the stack protector's failure."""
+    """For each return of a function: the last jump in front of it, if nothing else leads in between and it
+    goes to the stack protector's failure."""
     at = {address: i for i, (address, _, _) in enumerate(code)}
     jumps = {target(operands) for _, name, operands in code if name.startswith("j")}
     for i, (address, name, _) in enumerate(code):
@@ -129,7 +130,8 @@ def all_operators_have_one_exit(_case: Case) -> None:
     without = [name for name, (_, why) in found.items() if why != "emulated"]
     print(f"  {library.name}: {len(found)} operators, without exit: {[(name, found[name][1]) for name in without]}")
     for name in without:
-        rets = [row for row in listing(library, known[name].start, known[name].start + known[name].size) if row[1] in ("ret", "retq")]
+        start, size = known[name]
+        rets = [row for row in listing(library, start, start + size) if row[1] in ("ret", "retq")]
         assert not rets, f"{name} returns at {rets}: {found[name]}"
     assert len(without) <= 1, without
     several = {name: exits for name, (exits, _) in found.items() if len(exits) > 1}
@@ -233,7 +235,8 @@ def calls_pass_their_exit_once(case: Case) -> None:
     called = [(name, counts[f"s{i}"], counts[f"e{i}"]) for i, (name, _) in enumerate(found) if counts[f"s{i}"]]
     assert all(counts[f"s{i}"] or not counts[f"e{i}"] for i in range(len(found)))
     threw = {operator(name): start - end for name, start, end in called if start != end}
-    print(f"  {len(called)} operators of {len(found)}, {sum(start for _, start, _ in called)} calls, that threw: {threw}")
+    calls = sum(start for _, start, _ in called)
+    print(f"  {len(called)} operators of {len(found)}, {calls} calls, that threw: {threw}")
     assert threw == {"mm": FAILING_CALLS, "index_select": FAILING_CALLS}, threw
     assert len(called) > 30
 

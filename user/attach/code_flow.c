@@ -78,6 +78,7 @@ static int add_todo(struct nps_flow *flow, uint64_t address)
 int nps_flow__add_entry(struct nps_flow *flow, uint64_t from, uint64_t address)
 {
 	struct nps_flow_part *part = nps_flow__part(flow, address);
+	uint64_t at;
 	int err = part ? 0 : flow->outside(flow, from, address, flow->arg);
 
 	if (err)
@@ -86,8 +87,11 @@ int nps_flow__add_entry(struct nps_flow *flow, uint64_t from, uint64_t address)
 		part = nps_flow__part(flow, address);
 	if (!part)
 		return uncertain(flow, "it jumps out of its code");
-	part->marks[address - part->start] |= NPS_FLOW_LEADER;
-	return part->insns[address - part->start] ? 0 : add_todo(flow, address);
+	at = address - part->start;
+	if (part->insns[at] == NPS_FLOW_INSIDE)
+		return uncertain(flow, "it jumps into the middle of an instruction");
+	part->marks[at] |= NPS_FLOW_LEADER;
+	return part->insns[at] ? 0 : add_todo(flow, address);
 }
 
 int nps_flow__add_pad(struct nps_flow *flow, const struct nps_landing_pad *pad)
