@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attach/elf_file.h"
+#include "attach/exit_points.h"
 #include "attach/landing_pads.h"
 #include "attach/operators.h"
 #include "attach/probe_point.h"
@@ -25,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
 	struct nps_elf *elf;
+	struct nps_exit_finder *finder; /* NULL: it has no unwind tables */
 	size_t n, size; /* of the file */
 };
 
@@ -45,6 +47,22 @@ static int each_pad(void *arg, void (*each)(int64_t at, void *arg), void *each_a
 	const struct body *body = arg;
 
 	return nps_landing_pads__each(body->elf, body->fn, each, each_arg);
+}
+
+/* Exits lie in the file, in order. */
+static void inspect_exits(const struct seen *seen, const struct nps_elf_function *f)
+{
+	struct nps_exits exits;
+	const char *why = NULL;
+	int err = nps_exit_finder__find(seen->finder, f, true, &exits, &why);
+
+	if (err != -ENOENT && err)
+		abort();
+	if (err ? exits.n || !*why : !exits.n || exits.n > NPS_EXITS_MAX)
+		abort();
+	for (unsigned i = 0; i < exits.n; i++)
+		if (exits.v[i].offset >= seen->size || (i && exits.v[i].offset <= exits.v[i - 1].offset))
+			abort();
 }
 
 static int inspect(const struct nps_elf_function *f, void *arg)
@@ -69,6 +87,8 @@ static int inspect(const struct nps_elf_function *f, void *arg)
 		    nps_probe_point__class(machine, code, (size_t)n, point) >= NPS_PROBE_CLASSES)
 			abort();
 	}
+	if (seen->finder)
+		inspect_exits(seen, f);
 	return 0;
 }
 
@@ -124,6 +144,7 @@ static void one_elf(int fd, size_t size)
 	nps_elf__build_id(elf, hex);
 	if (strspn(hex, "0123456789abcdef") != strlen(hex))
 		abort();
+	nps_exit_finder__new(elf, &seen.finder);
 	nps_elf__for_each_function(elf, false, inspect, &seen);
 	if (seen.n && !nps_elf__has_symbols(elf))
 		abort();
@@ -134,6 +155,7 @@ static void one_elf(int fd, size_t size)
 		seen.n += functions[i].name ? strlen(functions[i].name) : 0;
 	nps_operators__find(elf, inspect_operator, NULL);
 	name_torch_operators(elf);
+	nps_exit_finder__free(seen.finder);
 	nps_elf__close(elf);
 }
 
