@@ -58,6 +58,44 @@ print("worked")
 """
 
 
+# arm64 functions: name, body, and what follows from it: the numbers of the instructions that are exits, or the reason.
+FRAME = "stp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
+LEAVE = "ldp x29, x30, [sp], #16\n.cfi_def_cfa_offset 0\n"
+ARM64 = [
+    ("returns", f"paciasp\n{FRAME}bl other\n{LEAVE}autiasp\nret", [5]),
+    ("protected", f"{FRAME}cmp x0, x1\nb.ne 1f\n{LEAVE}ret\n.cfi_def_cfa_offset 16\n1: bl other", [4]),
+    ("twice", "cbz x0, 1f\nret\n1: mov x0, #1\nret", [1, 3]),
+    ("data", "b 1f\n.word 0\n1: ret", [2]),
+    ("recursive", f"{FRAME}bl recursive\n{LEAVE}ret", [3]),
+    ("cold", f"{FRAME}cbz x0, cold_part\n.globl cold_back\ncold_back: {LEAVE}ret", [3]),
+    ("veneer", "nop\nb moved\n.globl veneer_back\nveneer_back: ret", [2]),
+    ("signed", "paciasp\nretaa", "an instruction of it is not known"),
+    ("by_register", "mov x1, x30\nret x1", "an instruction of it is not known"),
+    ("reserved", "nop\n.word 0\nret", "an instruction of it is not known"),
+    ("switch", "br x0\nret", "it has an indirect jump"),
+    ("tail", "b other", "it ends by a tail call"),
+    ("tail_if", "tbz w0, #3, other\nret", "it ends by a tail call"),
+    ("tail_out", "b outer", "it ends by a tail call"),
+    ("own_call", f"{FRAME}bl 1f\n1: {LEAVE}ret", "it calls a part of itself"),
+    ("never", "nop\n1: b 1b", "it does not return"),
+    ("again", "subs x0, x0, #1\nb.ne again\nret", "it jumps back to its start"),
+    ("shared", "b returns + 8", "it shares code with another function"),
+    ("not_veneer", "nop\nb moved\nret", "it jumps to code without unwind tables"),
+    ("other", "ret", [0]),
+]
+PARTS = f""".section .text.unlikely, "ax"
+.cfi_startproc
+.cfi_def_cfa_offset 16
+.globl cold_part
+cold_part: bl other
+b cold_back
+.cfi_endproc
+.globl moved
+moved: ldr x1, [x1, #8]
+b veneer_back
+"""
+
+
 class Function(NamedTuple):
     """Of a library."""
 
@@ -158,6 +196,25 @@ def exits_are_the_stack_protectors_jumps(_case: Case) -> None:
         for name, (start, size) in window:
             expected = list(stack_checks([row for row in code if start <= row[0] < start + size]))
             assert [start + at for at in found[name][0]] == expected, (name, found[name], expected)
+
+
+@test
+def arm64_functions(case: Case) -> None:
+    """What the other processor's exits are, and why others have none."""
+    compiler = need_program("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
+    source, library = case.path("exits.s"), case.path("exits.so")
+    source.write_text(".arch armv8.5-a\n.text\n" + "".join(
+        f".globl {name}\n.type {name}, %function\n{name}:\n.cfi_startproc\n{body}\n.cfi_endproc\n"
+        f".size {name}, . - {name}\n" for name, body, _ in ARM64) + PARTS, encoding="ascii")
+    subprocess.run([compiler, "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o", library, source], check=True)
+    found = survey(library, "")
+    for name, _, expected in ARM64:
+        exits, why = found[name]
+        if isinstance(expected, str):
+            assert (exits, why) == ([], expected), (name, exits, why)
+        else:
+            classes = ",".join(["emulated"] * len(expected))
+            assert (exits, why) == ([4 * i for i in expected], classes), (name, exits, why)
 
 
 @contextlib.contextmanager
