@@ -12,6 +12,7 @@ import os
 import platform
 import random
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,8 @@ print("worked")
 """
 
 
-# arm64 functions: name, body, and what follows from it: the numbers of the instructions that are exits, or the reason.
+# arm64 functions: name, body, and what follows from it: numbers of the instructions that are exits, or the
+# reason.
 FRAME = "stp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
 LEAVE = "ldp x29, x30, [sp], #16\n.cfi_def_cfa_offset 0\n"
 ARM64 = [
@@ -225,7 +227,7 @@ def tracing(case: Case) -> Iterator[Path]:
         yield path
         return
     path = case.path("tracing")
-    path.mkdir()
+    path.mkdir(exist_ok=True)
     if subprocess.run(["mount", "-t", "tracefs", "none", path], check=False).returncode:
         raise Skip("tracefs cannot be mounted")
     try:
@@ -244,8 +246,8 @@ def write_lines(control: Path, lines: list[str]) -> None:
         os.close(fd)
 
 
-def hits(path: Path, events: dict[str, str], command: list[str]) -> dict[str, int]:
-    """How often a command passes each of the events: name, file and offset."""
+def hits(path: Path, events: dict[str, str], command: list[str]) -> tuple[dict[str, int], str]:
+    """How often a command passes each of the events (name, file and offset), and what it prints."""
     enable = path / "events" / GROUP / "enable"
     write_lines(path / "uprobe_events", [f"p:{GROUP}/{name} {where}" for name, where in events.items()])
     try:
@@ -255,8 +257,8 @@ def hits(path: Path, events: dict[str, str], command: list[str]) -> dict[str, in
     finally:
         enable.write_text("0", encoding="ascii")
         write_lines(path / "uprobe_events", [f"-:{GROUP}/{name}" for name in events])
-    assert not done.returncode and done.stdout == "worked\n", (done.returncode, done.stdout, done.stderr)
-    return {row[1]: int(row[2]) for row in rows if row[1] in events}
+    assert not done.returncode, (done.returncode, done.stdout, done.stderr)
+    return {row[1]: int(row[2]) for row in rows if row[1] in events}, done.stdout
 
 
 def load_offset(library: Path) -> int:
@@ -288,7 +290,8 @@ def calls_pass_their_exit_once(case: Case) -> None:
         events[f"s{i}"] = f"{library}:{known[name].start - delta:#x}"
         events[f"e{i}"] = f"{library}:{known[name].start - delta + at:#x}"
     with tracing(case) as path:
-        counts = hits(path, events, ["/usr/bin/python3", "-c", WORK])
+        counts, printed = hits(path, events, ["/usr/bin/python3", "-c", WORK])
+    assert printed == "worked\n", printed
     called = [(name, counts[f"s{i}"], counts[f"e{i}"]) for i, (name, _) in enumerate(found) if counts[f"s{i}"]]
     assert all(counts[f"s{i}"] or not counts[f"e{i}"] for i in range(len(found)))
     threw = {operator(name): start - end for name, start, end in called if start != end}
@@ -296,6 +299,51 @@ def calls_pass_their_exit_once(case: Case) -> None:
     print(f"  {len(called)} operators of {len(found)}, {calls} calls, that threw: {threw}")
     assert threw == {"mm": FAILING_CALLS, "index_select": FAILING_CALLS}, threw
     assert len(called) > 30
+
+
+# Compilers' options; a program built with them has exits that are emulated, or only others.
+BUILDS = [
+    ("g++", "-O0"), ("g++", "-O2"), ("g++", "-O2", "-fstack-protector-strong", "-fcf-protection=full"),
+    ("g++", "-O3", "-fstack-protector-all", "-fno-omit-frame-pointer"), ("clang++", "-O2"),
+    ("clang++", "-O2", "-fstack-protector-all"),
+]
+
+
+def symbols(program: Path) -> dict[str, Function]:
+    """The functions of the job, by nm."""
+    lines = subprocess.run(["nm", "-S", "--defined-only", program], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    fields = [line.split() for line in lines]
+    return {f[3]: Function(int(f[0], 16), int(f[1], 16)) for f in fields if len(f) == 4 and f[2] == "T"}
+
+
+@test(seconds=200)
+def ends_of_a_jobs_functions(case: Case) -> None:
+    """The job itself counts how often each function begins and ends."""
+    need_root()
+    emulated = 0
+    for compiler, *options in BUILDS:
+        if not shutil.which(compiler):
+            continue
+        program = case.path("_".join([compiler, *options]))
+        subprocess.run([compiler, *options, "-o", program, ROOT / "tests/integration/jobs/exits.cc"], check=True)
+        known, delta, events = symbols(program), load_offset(program), {}
+        found = {name: exits for name, exits in survey(program, "exits_", "stepped", "all").items()
+                 if exits[0] and name in known}
+        for name, (exits, why) in found.items():
+            emulated += "single-stepped" not in why
+            for i, at in enumerate([0, *exits]):
+                events[f"{name}_{i}"] = f"{program}:{known[name].start - delta + at:#x}"
+        with tracing(case) as path:
+            counts, printed = hits(path, events, [str(program)])
+        rows = {name: (int(starts), int(ends)) for name, starts, ends in map(str.split, printed.splitlines())}
+        for name in found.keys() & rows.keys():
+            ends = sum(n for event, n in counts.items() if re.fullmatch(name + r"_[1-9]\d*", event))
+            expected = rows[name] if rows[name][0] else (counts[f"{name}_0"], counts[f"{name}_0"])
+            assert (counts[f"{name}_0"], ends) == expected, (options, name, found[name], counts, expected)
+        print(f"  {compiler} {' '.join(options)}: {len(found.keys() & rows.keys())} functions of {len(rows)}")
+        assert len(found.keys() & rows.keys()) >= len(rows) - 2, found
+    assert emulated, "no exit is emulated"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #define END(name) ".cfi_endproc\n.size " name ", . - " name "\n"
 #define FUNCTION(name, body) __asm__(BEGIN(name) body END(name))
 /* Code in front of a probe's offset is marked by a symbol. */
-#define EXIT(name) ".globl " name "_exit\n" name "_exit:\n"
+#define EXIT(name) ".type " name "_exit, @function\n" name "_exit:\n"
 #define FRAME "push %rbx\n.cfi_def_cfa_offset 16\n"
 #define LEAVE "pop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_def_cfa_offset 16\n"
 #define FAIL "call exit_test_fails\n"

@@ -103,36 +103,13 @@ static struct nps_elf_function function_of(const char *name)
 	return fn;
 }
 
-/* Address of the symbol NAME_exit, which is linked into this program, as an offset in its file. */
-#define EXIT_OF(name)                                                                                        \
-	extern const char name##_exit[];                                                                     \
-	if (!strcmp(#name, wanted))                                                                          \
-	return (uint64_t)(name##_exit - exit_test_other) + other
-
-static uint64_t exit_of(const char *wanted)
+/* Offset of the symbol NAME_exit. */
+static uint64_t exit_of(const char *name)
 {
-	extern const char exit_test_other[];
-	uint64_t other = function_of("exit_test_other").offset;
+	char symbol[64];
 
-	EXIT_OF(exit_protected);
-	EXIT_OF(exit_recursive);
-	EXIT_OF(exit_push);
-	EXIT_OF(exit_realigned);
-	EXIT_OF(exit_trap);
-	EXIT_OF(exit_cold);
-	EXIT_OF(exit_cold_inside);
-	EXIT_OF(exit_cold_returns);
-	EXIT_OF(exit_caught);
-	EXIT_OF(exit_plain);
-	EXIT_OF(exit_push_call);
-	EXIT_OF(exit_again);
-	EXIT_OF(exit_behind);
-	EXIT_OF(exit_data_not_run);
-	EXIT_OF(exit_retried);
-	EXIT_OF(exit_pad_behind);
-	EXIT_OF(exit_both);
-	fail_msg("%s has no symbol of its exit", wanted);
-	return 0;
+	snprintf(symbol, sizeof(symbol), "%s_exit", name);
+	return function_of(symbol).offset;
 }
 
 static uint8_t byte_at(uint64_t offset)

@@ -171,12 +171,12 @@ static struct nps_insn x86_decode(const struct nps_insn_decoder *d, const uint8_
 	insn.size = (uint8_t)n;
 	insn.kind = (uint8_t)x86_kind(opcode, n - p.n);
 	width = displacement(opcode, insn.kind);
-	if (width && (n != p.n + (*opcode == 0x0f ? 2 : 1) + width || (p.size16 && !p.wide)))
-		insn.kind = NPS_INSN_UNKNOWN; /* processors differ in what that prefix does to a branch */
+	/* Processors differ in what 0x66 does to a branch. */
+	if (width ? n != p.n + (*opcode == 0x0f ? 2 : 1) + width || (p.size16 && !p.wide)
+		  : insn.kind == NPS_INSN_RETURN && (p.size16 || p.other))
+		insn.kind = NPS_INSN_UNKNOWN;
 	else if (width)
 		insn.target = next + (uint64_t)(int64_t)(width == 4 ? read_rel32(at - 4) : (int8_t)at[-1]);
-	else if (insn.kind == NPS_INSN_RETURN && (p.size16 || p.other))
-		insn.kind = NPS_INSN_UNKNOWN;
 	return insn;
 }
 

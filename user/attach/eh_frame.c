@@ -416,6 +416,7 @@ static int run_rules(struct unwinder *u)
 static int run_rules_at(struct unwinder *u, const struct nps_elf *elf, uint64_t address, uint64_t end)
 {
 	uint8_t buf[MAX_RULES];
+	int err;
 
 	if (end < address)
 		return -EINVAL;
@@ -424,9 +425,9 @@ static int run_rules_at(struct unwinder *u, const struct nps_elf *elf, uint64_t 
 	if (end == address)
 		return 0;
 	u->b = nps_eh_bytes__at(elf, address, buf, (size_t)(end - address));
-	if ((uint64_t)(u->b.end - u->b.at) != end - address)
-		return -EINVAL;
-	return run_rules(u);
+	err = (uint64_t)(u->b.end - u->b.at) == end - address ? run_rules(u) : -EINVAL;
+	u->b = (struct nps_eh_bytes){ 0 };
+	return err;
 }
 
 int nps_fde__cfa(const struct nps_elf *elf, const struct nps_fde *fde, uint64_t address, struct nps_cfa *cfa)
