@@ -83,7 +83,7 @@ ARM64 = [
     ("again", "subs x0, x0, #1\nb.ne again\nret", "it jumps back to its start"),
     ("shared", "b returns + 8", "it shares code with another function"),
     ("not_veneer", "nop\nb moved\nret", "it jumps to code without unwind tables"),
-    ("other", "ret", [0]),
+    ("other", "mov x0, #1\nret", "it ends where its entry is probed"),
 ]
 PARTS = f""".section .text.unlikely, "ax"
 .cfi_startproc

@@ -28,6 +28,10 @@ FUNCTION("exit_realigned",
 		 "exit_realigned") "jne 1f\nleave\n.cfi_def_cfa 7, 8\nret\n.cfi_def_cfa 6, 16\n1: " FAIL);
 FUNCTION("exit_trap", FRAME EXIT("exit_trap") "jne 1f\n" LEAVE "1: ud2\n");
 
+/* The push is where its entry is probed. */
+FUNCTION("exit_entry", FRAME EXIT("exit_entry") LEAVE);
+FUNCTION("exit_only", "ret\n");
+
 /* It returns whether it jumps or not, so the jump is no exit. */
 FUNCTION("exit_both", "test %edi, %edi\njne 1f\nret\n1: lea 1(%rdi), %eax\n" EXIT("exit_both") "ret\n");
 /* It jumps back, so that the jump is passed twice. */

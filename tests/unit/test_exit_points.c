@@ -45,6 +45,7 @@ static const struct exit_case {
 	{ "exit_cold_returns", NULL, false },
 	{ "exit_caught", NULL, false },
 	{ "exit_plain", NOT_EMULATED, true },
+	{ "exit_entry", NOT_EMULATED, true },
 	{ "exit_push_call", NOT_EMULATED, true },
 	{ "exit_again", NOT_EMULATED, true },
 	{ "exit_behind", NOT_EMULATED, true },
@@ -205,6 +206,9 @@ static void each_return_has_its_exit(void **state)
 	assert_int_equal(exits.n, 2);
 	assert_int_equal(exits.v[0].offset, fn.offset + 4); /* test, jne */
 	assert_int_equal(exits.v[1].offset, exit_of("exit_both"));
+	fn = function_of("exit_only");
+	assert_int_equal(nps_exit_finder__find(finder, &fn, true, &exits, &why), -ENOENT);
+	assert_string_equal(why, "it ends where its entry is probed");
 	fn = function_of("exit_many"); /* a nop before each of 17 returns */
 	assert_int_equal(nps_exit_finder__find(finder, &fn, false, &exits, &why), -ENOENT);
 	assert_string_equal(why, "it returns at too many instructions");

@@ -319,9 +319,11 @@ int nps_flow__returns(struct nps_flow *flow, uint64_t address)
 			flow->parts[i].marks[k] &= (uint8_t)~NPS_FLOW_SEEN;
 	flow->n_todo = 0;
 	err = search_at(flow, address);
-	while (!err && flow->n_todo) {
+	for (size_t n = 1; !err && flow->n_todo; n++) {
 		const struct nps_insn *insn = nps_flow__insn(flow, flow->todo[--flow->n_todo]);
 
+		if (n % CHARGED == 0 && nps_budget__spent(flow->budget))
+			return -ETIME;
 		if (insn && insn->kind == NPS_INSN_RETURN)
 			return 1;
 		if (insn)

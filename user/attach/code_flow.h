@@ -88,7 +88,7 @@ const struct nps_insn *nps_flow__insn(struct nps_flow *flow, uint64_t address);
 const struct nps_insn *nps_flow__before(struct nps_flow *flow, uint64_t address);
 bool nps_flow__is_leader(struct nps_flow *flow, uint64_t address);
 
-/* Is any return reached from ADDRESS, also by exceptions that are caught? 0, 1, or -ENOMEM. */
+/* Is any return reached from ADDRESS, also by exceptions that are caught? 0, 1, -ENOMEM, -ETIME. */
 int nps_flow__returns(struct nps_flow *flow, uint64_t address);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/work_budget.h"
+
 #define INDIRECT 0x80 /* DW_EH_PE_indirect: of a personality routine's address */
 /* as linkers write .eh_frame_hdr: offsets, a number, offsets from its own start */
 #define HEADER 0x1b, 0x03, 0x3b
@@ -101,6 +103,7 @@ static bool is_sorted(const struct nps_eh_frame *f)
 int nps_eh_frame__read_table(struct nps_eh_frame *f)
 {
 	size_t size = ENTRY * f->n;
+	bool spent = false;
 	int n = 0;
 
 	if (f->n > MAX_ENTRIES)
@@ -108,16 +111,17 @@ int nps_eh_frame__read_table(struct nps_eh_frame *f)
 	f->table = malloc(size + !size);
 	if (!f->table)
 		return -ENOMEM;
-	for (size_t at = 0; at < size; at += (size_t)n) {
+	for (size_t at = 0; at < size && !spent; at += (size_t)n) {
 		n = nps_elf__data(f->elf, f->header + HEADER_SIZE + at, f->table + at,
 				  size - at < BLOCK ? size - at : BLOCK);
 		if (n <= 0)
 			break;
+		spent = nps_budget__spent(nps_elf__budget(f->elf));
 	}
-	if (n >= 0 && (!size || n) && is_sorted(f))
+	if (!spent && n >= 0 && (!size || n) && is_sorted(f))
 		return 0;
 	nps_eh_frame__free(f);
-	return -EINVAL;
+	return spent ? -ETIME : -EINVAL;
 }
 
 /* Reads entry I of the table. */

@@ -42,7 +42,7 @@ struct nps_eh_frame {
 /* Reads the start of .eh_frame_hdr. 0, or -EINVAL: it is damaged, or of an unknown form. */
 int nps_eh_frame__init(struct nps_eh_frame *f, const struct nps_elf *elf);
 
-/* Reads all of the table, for many searches. 0; -EINVAL: it is cut off, or not sorted; -ENOMEM; -E2BIG. */
+/* Reads all of the table, for many searches. 0; -EINVAL: cut off or not sorted; -ENOMEM; -E2BIG; -ETIME. */
 int nps_eh_frame__read_table(struct nps_eh_frame *f);
 void nps_eh_frame__free(struct nps_eh_frame *f);
 

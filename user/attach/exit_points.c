@@ -290,6 +290,34 @@ static int jumps_outside(struct nps_flow *flow, uint64_t from, uint64_t to, void
 	return add_part(s, &fde);
 }
 
+static bool is_emulated_at(const struct exit_search *s, const struct nps_flow_part *part, uint64_t address)
+{
+	return nps_probe_point__class(s->finder->decoder.machine, part->code, part->size,
+				      address - part->start) == NPS_PROBE_EMULATED;
+}
+
+/*
+ * Is the instruction, in the first block, the one where the entry of the function is probed: the first one
+ * that is emulated, or else the start?
+ */
+static bool is_entry_point(struct exit_search *s, const struct nps_insn *insn)
+{
+	const struct nps_flow_part *part = &s->flow.parts[0];
+	uint64_t address = insn->address;
+
+	if (address == part->start)
+		return true;
+	if (nps_flow__part(&s->flow, address) != part || !is_emulated_at(s, part, address))
+		return false;
+	while (!nps_flow__is_leader(&s->flow, address)) {
+		insn = nps_flow__before(&s->flow, address);
+		if (!insn || is_emulated_at(s, part, insn->address))
+			return false;
+		address = insn->address;
+	}
+	return address == part->start;
+}
+
 /*
  * The instruction in front of a return, in the same basic block, where a probe is cheap: one that the kernel
  * emulates. A conditional jump is one if no call returns that takes it: the check of the stack protector.
@@ -302,7 +330,6 @@ static const struct nps_insn *cheap_instruction(struct exit_search *s, const str
 	*err = 0;
 	while (!nps_flow__is_leader(&s->flow, insn->address)) {
 		const struct nps_flow_part *part = nps_flow__part(&s->flow, insn->address);
-		int machine = s->finder->decoder.machine;
 
 		insn = nps_flow__before(&s->flow, insn->address);
 		if (!insn || (insn->kind != NPS_INSN_PLAIN && insn->kind != NPS_INSN_BRANCH))
@@ -313,9 +340,8 @@ static const struct nps_insn *cheap_instruction(struct exit_search *s, const str
 			*err = *err < 0 ? *err : 0;
 			return NULL;
 		}
-		if (nps_probe_point__class(machine, part->code, part->size, insn->address - part->start) ==
-		    NPS_PROBE_EMULATED)
-			return insn;
+		if (is_emulated_at(s, part, insn->address))
+			return is_entry_point(s, insn) ? NULL : insn;
 		if (insn->kind == NPS_INSN_BRANCH)
 			return NULL;
 	}
@@ -339,6 +365,8 @@ static int add_exit(struct exit_search *s, const struct nps_insn *ret, bool step
 		class = insn ? NPS_PROBE_EMULATED : class;
 		insn = insn ? insn : ret;
 	}
+	if (is_entry_point(s, insn))
+		return no_exits(s, "it ends where its entry is probed");
 	if (exits->n == NPS_EXITS_MAX)
 		return no_exits(s, "it returns at too many instructions");
 	exits->v[exits->n++] = (struct nps_exit){ insn->address - s->fn->vaddr + s->fn->offset, class };
