@@ -217,6 +217,41 @@ static void stacks_in_circles_end(void **state)
 	free(frames);
 }
 
+/* Words that are numbers, or addresses of each other: the walk ends, and stays in its arrays. */
+static void random_structs_end(void **state)
+{
+	static const uint16_t versions[] = { 0x0308, 0x030a, 0x030b, 0x030c, 0x030d, 0x030f };
+	struct nps_py_process p = make_up();
+	uint64_t *words = (uint64_t *)&made_up;
+	size_t n = sizeof(made_up) / sizeof(*words);
+	struct nps_py_frame *frames = calloc(20, sizeof(*frames));
+	uint8_t table[64];
+
+	(void)state;
+	assert_non_null(frames);
+	srand(1);
+	for (int round = 0; round < 150; round++) {
+		int found;
+
+		p.layout = *nps_python_layout__find(versions[round % 6], EM_X86_64);
+		p.runtime = address_of(words) - p.layout.runtime_interpreters;
+		for (size_t i = 0; i < n; i++)
+			words[i] = rand() % 4 ? address_of(words + (size_t)rand() % n)
+					      : (uint64_t)rand() % 128;
+		/* Offsets of an interpreter of 3.13 are far beyond these words. */
+		p.layout.interpreter_threads %= sizeof(made_up) / 2;
+		p.layout.interpreter_next %= sizeof(made_up) / 2;
+		found = nps_python__walk(getpid(), &p, rand() % 128, frames, 20);
+		assert_true(found >= -EFAULT && found <= 20);
+		for (int i = 0; i < found; i++) {
+			assert_true(strlen(frames[i].name) < sizeof(frames[i].name));
+			assert_true(nps_python__line_table(getpid(), &p, &frames[i], table, sizeof(table)) <=
+				    64);
+		}
+	}
+	free(frames);
+}
+
 static void texts_of_each_width(void **state)
 {
 	const struct nps_py_layout *l = nps_python_layout__find(0x030b, EM_X86_64);
@@ -305,6 +340,7 @@ int main(void)
 		cmocka_unit_test(made_up_descriptions_are_refused),
 		cmocka_unit_test(lists_in_circles_end),
 		cmocka_unit_test(stacks_in_circles_end),
+		cmocka_unit_test(random_structs_end),
 		cmocka_unit_test(texts_of_each_width),
 		cmocka_unit_test(values_of_keys_on_arm64),
 		cmocka_unit_test(a_process_without_python),
