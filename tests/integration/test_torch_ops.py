@@ -36,7 +36,8 @@ NODES = {"N5torch8autograd9generated14AddmmBackward0E": "AddmmBackward0",
 class Op:
     """A call: times are Unix ns."""
 
-    def __init__(self, tid: int, start: int, end: int, name: str, ending: Optional[str], is_op: bool) -> None:
+    def __init__(self, tid: int, start: int, end: int, name: str, ending: Optional[str],
+                 is_op: bool) -> None:
         self.tid, self.start, self.end, self.name, self.ending, self.is_op = tid, start, end, name, ending, is_op
         self.sequence: Optional[int] = None
         self.forward: Optional[int] = None
@@ -51,7 +52,7 @@ class Op:
 
 class Expected(NamedTuple):
     ops: list[Op]
-    pairs: set[tuple[int, int, int, int, int]]  # number, start and thread of the forward and the backward call
+    pairs: set[tuple[int, int, int, int, int]]  # number, then start and thread of forward and backward
 
 
 def innermost(ops: list[Op], tid: int, time: int) -> Optional[Op]:

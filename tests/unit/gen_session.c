@@ -511,10 +511,10 @@ static void torch_node(struct rank *r, unsigned int node, uint64_t number, unsig
 /* Backward pass of the last numbers, in another thread. */
 static void torch_backward(struct rank *r, unsigned int i)
 {
-	uint64_t start = r->now;
+	uint64_t start = r->now, same = r->sequence - 2;
 
 	r->tid += OTHER; /* gets a number that the rank's thread has got, too */
-	torch_launch(r, MUL, i, &(uint64_t){ r->sequence - 2 });
+	torch_launch(r, MUL, i, &same);
 	r->tid += AUTOGRAD - OTHER;
 	r->now += 500;
 	for (unsigned int n = 1; n <= 10; n++)
