@@ -2,6 +2,7 @@
 #include "import/session/torch_ops.h"
 
 #include "base/ext_sort.h"
+#include "base/index.h"
 #include "import/common/torch_owner.h"
 #include "import/common/torch_rows.h"
 #include "stack/demangle.h"
@@ -31,7 +32,7 @@ struct torch_fill {
 	struct nps_torch_owner owner;
 	struct nps_vec is_op; /* uint8_t: whether the row is an operator's, from owner.first on */
 	struct nps_map names; /* id of a text, of a node's + 1 << 32 -> name of the row */
-	struct nps_map threads; /* sequence number -> thread that got it, or SEVERAL */
+	struct nps_index threads; /* sequence number -> thread that got it, or SEVERAL */
 };
 
 bool nps_torch_ops__is_probe(uint32_t probe)
@@ -90,14 +91,29 @@ static uint32_t call_name(struct torch_fill *f, const struct torch_call *call, i
 
 /* --- calls, by start --- */
 
+/* Nodes that no operator made have the largest ones. */
+static bool call_has_number(uint16_t probe, uint64_t number)
+{
+	return probe == NPS_PROBE_TORCH_SEQUENCE && number <= INT64_MAX;
+}
+
 static int calls_sort(struct torch_fill *f)
 {
+	uint64_t low = UINT64_MAX, high = 0, numbers = 0;
+
 	for (size_t i = 0; i < f->proc->torch.len; i++) {
 		const struct nps_event *ev = &NPS_AT(&f->proc->torch, struct nps_event, i);
 		struct torch_call *call = nps_ext_sort__add(&f->sorter);
 
 		if (!call)
 			return f->sorter.err;
+		if (!(i & (NPS_TABLE_HOT - 1)))
+			nps_vec__cool(&f->proc->torch);
+		if (call_has_number(ev->probe, ev->call.slot[0])) {
+			low = NPS_MIN(low, ev->call.slot[0]);
+			high = NPS_MAX(high, ev->call.slot[0]);
+			numbers++;
+		}
 		*call = (struct torch_call){
 			.order = { nps_session__real(f->rec, ev->start),
 				   ~nps_session__real(f->rec, ev->start + ev->dur) },
@@ -109,6 +125,7 @@ static int calls_sort(struct torch_fill *f)
 							       : NPS_ENDING_SEEN,
 		};
 	}
+	nps_index__init(&f->threads, f->m->tmpfd, numbers ? low : 0, high, numbers);
 	return nps_ext_sort__finish(&f->sorter);
 }
 
@@ -129,14 +146,14 @@ static int sequence_add(struct torch_fill *f, const struct torch_call *call)
 	uint32_t row, thread;
 	int err = row_around(f, call, &row);
 
-	if (err || number > INT64_MAX)
+	if (err || !call_has_number(call->probe, number))
 		return err;
 	if (row != NPS_NONE && NPS_AT(&f->is_op, uint8_t, row - f->owner.first) &&
 	    f->m->torch.sequence[row] == NPS_NULL)
 		f->m->torch.sequence[row] = (int64_t)number;
-	thread = nps_map__get(&f->threads, number);
-	return nps_map__put(&f->threads, number,
-			    thread == NPS_NONE || thread == call->tid ? call->tid : SEVERAL);
+	thread = nps_index__get(&f->threads, number);
+	return nps_index__put(&f->threads, number,
+			      thread == NPS_NONE || thread == call->tid ? call->tid : SEVERAL);
 }
 
 /* What was left, and observed late, ends no later than what is around it. */
@@ -178,7 +195,7 @@ static int call_add(struct torch_fill *f, const struct torch_call *call)
 	t->ending[row] = call->ending;
 	if (call->probe != NPS_PROBE_TORCH_NODE)
 		return 0;
-	thread = call->slots[1] > INT64_MAX ? NPS_NONE : nps_map__get(&f->threads, call->slots[1]);
+	thread = call->slots[1] > INT64_MAX ? NPS_NONE : nps_index__get(&f->threads, call->slots[1]);
 	if (thread == NPS_NONE || thread == SEVERAL)
 		return 0;
 	t->sequence[row] = (int64_t)call->slots[1];
@@ -190,21 +207,29 @@ int nps_torch_ops__fill(struct nps_model *model, const struct nps_session *rec, 
 {
 	struct torch_fill f = { .m = model, .rec = rec, .proc = proc };
 	const struct torch_call *call;
+	size_t done = 0;
 	int err;
 
 	if (!proc->torch.len)
 		return 0;
 	nps_ext_sort__init(&f.sorter, model->tmpfd, sizeof(struct torch_call));
 	nps_vec__init(&f.is_op, model->tmpfd, sizeof(uint8_t));
+	nps_index__init(&f.threads, model->tmpfd, 0, 0, 0);
 	nps_torch_owner__init(&f.owner, model, model->torch.t.len, model->torch.t.len);
 	err = calls_sort(&f);
-	while (!err && (call = nps_ext_sort__next(&f.sorter)))
+	while (!err && (call = nps_ext_sort__next(&f.sorter))) {
 		err = call_add(&f, call);
+		if (++done & (NPS_TABLE_HOT - 1))
+			continue;
+		nps_table__cool(&model->torch.t);
+		nps_vec__cool(&f.is_op);
+		nps_index__cool(&f.threads);
+	}
 	err = err ? err : f.sorter.err;
 	nps_ext_sort__free(&f.sorter);
 	nps_torch_owner__free(&f.owner);
 	nps_vec__free(&f.is_op);
 	nps_map__free(&f.names);
-	nps_map__free(&f.threads);
+	nps_index__free(&f.threads);
 	return err;
 }
