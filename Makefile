@@ -206,6 +206,7 @@ NPUSIM_LDPATH := -L$(NPUSIM_LIB) -L$(NPUSIM_DRV) -L$(NPUSIM_COMMON) \
 NPUSIM_CFLAGS_nnopbase := -fno-omit-frame-pointer -fno-shrink-wrap -fno-schedule-insns2
 # They end as those, too: with the stack protector's check in front of the return.
 NPUSIM_CFLAGS_opapi := $(NPUSIM_CFLAGS_nnopbase) -fstack-protector-all -fno-optimize-sibling-calls
+NPUSIM_CFLAGS_opapi_nn := $(NPUSIM_CFLAGS_opapi)
 
 # -fcf-protection exists on x86 only.
 ifneq ($(NPUSIM_ARCH),x86_64)
@@ -229,6 +230,7 @@ NPUSIM_SRC_acl_rt := acl/acl_rt.c
 NPUSIM_SRC_ascendcl := acl/ascendcl.c
 NPUSIM_SRC_nnopbase := nnop/cache.c nnop/executor.c nnop/pta_cache.c nnop/tensor.c
 NPUSIM_SRC_opapi := nnop/opapi.c
+NPUSIM_SRC_opapi_nn := nnop/opapi_nn.c
 NPUSIM_SRC_hccl := hccl/collective.c hccl/comm.c
 NPUSIM_SRC_trainmark := demo/trainmark.c
 
@@ -240,6 +242,7 @@ NPUSIM_SO_acl_rt := $(NPUSIM_LIB)/libacl_rt.so
 NPUSIM_SO_ascendcl := $(NPUSIM_LIB)/libascendcl.so
 NPUSIM_SO_nnopbase := $(NPUSIM_LIB)/libnnopbase.so
 NPUSIM_SO_opapi := $(NPUSIM_LIB)/libopapi.so
+NPUSIM_SO_opapi_nn := $(NPUSIM_LIB)/libopapi_nn.so
 NPUSIM_SO_hccl := $(NPUSIM_LIB)/libhccl.so
 NPUSIM_SO_trainmark := $(NPUSIM_BIN)/libtrainmark.so
 
@@ -251,12 +254,19 @@ NPUSIM_NEEDS_acl_rt := runtime
 NPUSIM_NEEDS_ascendcl := acl_rt
 NPUSIM_NEEDS_nnopbase := acl_rt simtruth
 NPUSIM_NEEDS_opapi := nnopbase simtruth
+NPUSIM_NEEDS_opapi_nn := nnopbase simtruth
 NPUSIM_NEEDS_hccl := runtime simtruth
-NPUSIM_LIBS := simtruth ascend_hal dcmi runtime acl_rt ascendcl nnopbase opapi hccl trainmark
+NPUSIM_LIBS := simtruth ascend_hal dcmi runtime acl_rt ascendcl nnopbase opapi opapi_nn hccl trainmark
 
 NPUSIM_KERNELS := Add_1c7e Mul_9b04 MatMulV2_3f2a_mix_aic SoftmaxV2_77d1 SoftmaxGrad_22fe Cast_0e5b ViewCopy_a3c2 \
 	ZerosLike_40d8 TransData_c4f1 ReduceSum_5d90 GatherV2_f3a8 FlashAttentionScore_e21b_mix_aic LayerNormV3_48aa \
 	LayerNormGradV3_b915 Gelu_6b3f GeluGrad_d07c ApplyAdamWV2_8e64 eval_metric_custom
+# Of libopapi_nn.
+NPUSIM_NN_KERNELS := AdaptiveAvgPool2d Addcdiv Addcmul Adds ArgMaxV2 AxpyV2 BatchMatMulV3 Conv2D Conv2DBackpropInput \
+	DSARandomUniform Equal Exp Fill Log LogSoftmaxGrad LogSoftmaxV2 MSELoss MSELossGrad MatMulV3 \
+	Mul Muls NLLLoss NLLLossGrad Neg RealDiv ReduceMean Relu ReluGrad Sigmoid SigmoidGrad Sqrt \
+	StatelessRandomNormalV2 Sub Subs Tanh TanhGrad
+NPUSIM_KERNELS += $(NPUSIM_NN_KERNELS:%=%_5a1c)
 
 NPUSIM_TRAIN_SRC := demo/train.c demo/job.c demo/model.c demo/loader.c demo/step_log.c demo/self_profile.c
 NPUSIM_TRAIN := $(NPUSIM_BIN)/npusim-train
@@ -323,6 +333,44 @@ $(NPUSIM_TOP)/set_env.sh: $(NPUSIM_DIR)/set_env.sh
 $(NPUSIM_ROOT)/cann/set_env.sh:
 	@mkdir -p $(@D)
 	$(Q)ln -sfn latest/set_env.sh $@
+
+# --- the simulated torch_npu: needs PyTorch's headers (tools/setup.sh torch) ----------
+TORCHSIM_DIR := $(NPUSIM_DIR)/torch_npu
+TORCHSIM_OUT := $(NPUSIM_OUT)/torch
+TORCHSIM_SRC := $(wildcard $(TORCHSIM_DIR)/*.cpp)
+TORCHSIM_OBJ := $(TORCHSIM_SRC:$(NPUSIM_DIR)/%.cpp=$(NPUSIM_OBJ)/%.o)
+TORCHSIM_PY := $(wildcard $(TORCHSIM_DIR)/package/*.py)
+TORCHSIM_HEADERS := $(wildcard /usr/include/torch/library.h)
+# Two packages: one as it is linked, and one stripped, as a release is.
+TORCHSIM_SO := $(TORCHSIM_OUT)/plain/torch_npu/lib/libtorch_npu.so
+TORCHSIM_STRIPPED := $(TORCHSIM_OUT)/stripped/torch_npu/lib/libtorch_npu.so
+TORCHSIM_FILES := $(foreach p,plain stripped,$(TORCHSIM_PY:$(TORCHSIM_DIR)/package/%=$(TORCHSIM_OUT)/$(p)/torch_npu/%))
+
+.PHONY: torchsim
+ifneq ($(TORCHSIM_HEADERS),)
+torchsim: npusim $(TORCHSIM_SO) $(TORCHSIM_STRIPPED) $(TORCHSIM_FILES)
+else
+torchsim:
+	@echo "torchsim: not built: PyTorch's headers are not installed: sudo sh tools/setup.sh torch"
+endif
+
+$(NPUSIM_OBJ)/torch_npu/%.o: $(TORCHSIM_DIR)/%.cpp
+	@mkdir -p $(@D)
+	$(call say,SIM,$@)$(CXX) -std=c++17 -O1 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wno-invalid-offsetof -MMD -MP \
+		-c -o $@ $<
+
+$(TORCHSIM_SO): $(TORCHSIM_OBJ) $(foreach l,ascendcl opapi opapi_nn hccl,$(NPUSIM_SO_$(l)))
+	@mkdir -p $(@D)
+	$(call say,SIM,$@)$(CXX) -shared -o $@ $(TORCHSIM_OBJ) -Wl,-soname,$(@F) -Wl,-Bsymbolic $(NPUSIM_LDPATH) -lascendcl -lacl_rt \
+		-lnnopbase -lhccl -ltorch_cpu -lc10 -lpthread -ldl
+	$(Q)$(STRIP) --strip-debug $@
+
+$(TORCHSIM_STRIPPED): $(TORCHSIM_SO)
+	@mkdir -p $(@D)
+	$(Q)$(STRIP) --strip-all -o $@ $<
+
+$(TORCHSIM_OUT)/plain/torch_npu/%.py $(TORCHSIM_OUT)/stripped/torch_npu/%.py: $(TORCHSIM_DIR)/package/%.py
+	$(Q)for p in plain stripped; do install -D -m 644 $< $(TORCHSIM_OUT)/$$p/torch_npu/$*.py; done
 
 # --- tests ------------------------------------------------------------------------
 $(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_worker.a $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs Debian's packages for what is asked: nothing = build and demo, test, lint, fuzz, bench, vm, all.
+# Installs Debian's packages for what is asked: nothing = build and demo, test, torch, lint, fuzz, bench, vm, all.
 # Does nothing, quickly, when everything is there.
 set -eu
 
@@ -8,7 +8,9 @@ build="gcc g++ libc6-dev make clang llvm libbpf-dev libelf-dev libdw-dev libsqli
 build="$build libcapstone-dev protobuf-compiler nanopb libnanopb-dev"
 build="$build bpftool python3"
 test="libcmocka-dev mandoc zsh strace musl-tools util-linux mount podman runc uidmap bpftrace chromium chromium-driver"
-test="$test golang-1.19-src libclang-rt-14-dev"
+test="$test golang-1.19-src libclang-rt-14-dev python3-torch"
+# For make torchsim: PyTorch, its headers, and what those include.
+torch="python3-torch libtorch-dev libgflags-dev libgoogle-glog-dev"
 command -v npm > /dev/null || test="$test npm"
 lint="clang-format clang-tidy cppcheck shellcheck git"
 fuzz="clang libclang-rt-14-dev"
@@ -21,17 +23,18 @@ esac
 vm="qemu-system-x86 qemu-system-arm gcc-12 gcc-12-$other-linux-gnu gcc-$other-linux-gnu g++-$other-linux-gnu"
 vm="$vm dwarves zstd binutils debian-archive-keyring python3"
 
-usage="Usage: sh tools/setup.sh [test] [lint] [fuzz] [bench] [vm] [all]"
+usage="Usage: sh tools/setup.sh [test] [torch] [lint] [fuzz] [bench] [vm] [all]"
 wanted=$build
 for what in "$@"; do
 	case $what in
 	build) ;;
 	test) wanted="$wanted $test" ;;
+	torch) wanted="$wanted $torch" ;;
 	lint) wanted="$wanted $lint" ;;
 	fuzz) wanted="$wanted $fuzz" ;;
 	bench) wanted="$wanted $bench" ;;
 	vm) wanted="$wanted $vm" ;;
-	all) wanted="$wanted $test $lint $fuzz $bench $vm" ;;
+	all) wanted="$wanted $test $torch $lint $fuzz $bench $vm" ;;
 	-h | --help)
 		echo "$usage"
 		exit 0

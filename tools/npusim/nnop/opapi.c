@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* libopapi: each operator is the list of its L0 kernels and the tensor that decides the amount of work. */
-#include "opbase.h"
-#include "../truth/truth.h"
-
-#define BLOCK_ELEMENTS 8192
-#define BLOCKS_MAX 65535
-
-struct l0 {
-	const char *op, *kernel;
-};
+#include "operators.h"
 
 static const struct l0 add = { "Add", "Add_1c7e" };
 static const struct l0 mul = { "Mul", "Mul_9b04" };
@@ -27,71 +19,6 @@ static const struct l0 layer_norm_grad = { "LayerNormGradV3", "LayerNormGradV3_b
 static const struct l0 gelu = { "Gelu", "Gelu_6b3f" };
 static const struct l0 gelu_grad = { "GeluGrad", "GeluGrad_d07c" };
 static const struct l0 apply_adam_w = { "ApplyAdamWV2", "ApplyAdamWV2_8e64" };
-
-static uint32_t blocks_for(const aclTensor *tensor)
-{
-	uint64_t blocks = (TensorElements(tensor) + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
-
-	if (blocks < 1)
-		return 1;
-	return blocks > BLOCKS_MAX ? BLOCKS_MAX : (uint32_t)blocks;
-}
-
-#define TENSORS_MAX 12
-
-/* A kernel of an operator and its arguments; absent tensors are NULL. */
-struct op_kernel {
-	const struct l0 *l0;
-	const aclTensor *in[TENSORS_MAX], *out[TENSORS_MAX];
-};
-
-static aclnnStatus plan_kernels(aclOpExecutor *executor, const struct op_kernel *kernels,
-				const aclTensor *sized_by)
-{
-	for (; kernels->l0; kernels++) {
-		aclnnStatus err;
-
-		InitL0Context(kernels->l0->op, executor);
-		err = AddToKernelLauncher(executor, kernels->l0->kernel, blocks_for(sized_by));
-		if (err)
-			return err;
-		SetKernelTensors(executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX);
-	}
-	return ACLNN_SUCCESS;
-}
-
-static aclnnStatus plan(const char *api, const struct op_kernel *kernels, const aclTensor *sized_by,
-			uint64_t *workspace_size, aclOpExecutor **executor)
-{
-	uint64_t begin = truth_now();
-	aclnnStatus err = ACLNN_SUCCESS;
-
-	if (!sized_by || !workspace_size || !executor)
-		return ACLNN_ERR_PARAM_NULLPTR;
-	InitL2Phase1Context(api, executor);
-	if (!*executor)
-		return ACLNN_ERR_INNER;
-	/* the first kernel's tensors distinguish calls of an operator */
-	if (!PlanFromCache(*executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX))
-		err = plan_kernels(*executor, kernels, sized_by);
-	*workspace_size = 0;
-	truth_op(api, *executor, 1, begin);
-	return err;
-}
-
-static aclnnStatus op_run(const char *api, void *workspace, uint64_t workspace_size, aclOpExecutor *executor,
-			  aclrtStream stream)
-{
-	uint64_t begin = truth_now();
-	aclnnStatus err;
-
-	if (!executor)
-		return ACLNN_ERR_PARAM_NULLPTR;
-	InitL2Phase2Context(api, executor);
-	err = CommonOpExecutorRun(workspace, workspace_size, executor, stream);
-	truth_op(api, executor, 2, begin);
-	return err;
-}
 
 /* The parameters are the vendor's; the simulation reads one of them. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
