@@ -422,7 +422,7 @@ CXX ?= g++
 jobs: $(JOBS)
 
 test:
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim torchsim jobs unit witnesses browser bench-programs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all replays
 	$(Q)tests/run
 
@@ -433,7 +433,7 @@ golden: all $(BUILD)/bench/gen_session build/tests/gen-cann
 # Some of the tests with inputs and rounds that take minutes.
 .PHONY: soak
 soak:
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim torchsim jobs unit witnesses browser bench-programs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 all
 	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_bad_input test_inject test_outputs)
 

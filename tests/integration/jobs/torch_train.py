@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A training or inference job of PyTorch, on the simulated NPU or on the CPU.
 
-It prints `ready PID...` when its ranks run, and at its end `result steps=N losses=A,B,... checksum=C`. The same
-options give the same result on both devices.
+It prints `ready PID...` when its ranks run, and at its end `result steps=N losses=A,B,... checksum=C`.
+The same options give the same result on both devices.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 CLASSES = 4
-PIXELS = 12  # a side
+PIXELS = 12  # width and height of an image
 
 
 class Net(nn.Module):
