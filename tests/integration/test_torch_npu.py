@@ -195,6 +195,20 @@ def kernels_without_a_queue(case: Case) -> None:
 
 
 @test
+def kernels_of_other_versions(case: Case) -> None:
+    """Other functions between operator and queue."""
+    need_extension()
+    results = set()
+    for api in ("V1", "V3", "RUN"):
+        case.path("truth").mkdir(exist_ok=True)
+        for old in case.path("truth").iterdir():
+            old.unlink()
+        results.add(result_of(run_job(case, "--steps", 3, NPUSIM_TORCH_API=api)))
+        expect_agreement(read_truth(case), read_log(case))
+    assert len(results) == 1, results
+
+
+@test
 def the_profiler_counts_the_same_operators(case: Case) -> None:
     """PyTorch's own profiler is the witness for the extension's log."""
     need_extension()
@@ -269,6 +283,9 @@ EXPORTED = ("_ZN6at_npu6native9OpCommand8RunOpApiERKNSt7__cxx1112basic_stringIcS
             "St8functionIFivEEb",
             "_ZN6at_npu6native9OpCommand10RunOpApiV2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
             "RKSt8functionIFivEEb",
+            "_ZN6at_npu6native9OpCommand10RunOpApiV3ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+            "RKSt8functionIFivEEbPN7c10_npu9NPUStreamE",
+            "_ZN6at_npu6native9OpCommand3RunEv",
             "_ZN7c10_npu19NPUCachingAllocator9allocatorE")
 HIDDEN = ("_ZN7c10_npu10Repository7EnqueueEPv", "_ZN7c10_npu10Repository7DequeueEv",
           "_ZN7c10_npu18enCurrentNPUStreamEPva",

@@ -309,6 +309,22 @@ const aclnn_row *find_row(const std::string &aten, const std::vector<c10::IValue
 	return nullptr;
 }
 
+/* NPUSIM_TORCH_API: through which function, as different versions of torch_npu. */
+static void submit(const char *name, const at_npu::native::PROC_FUNC &func)
+{
+	static const char *const variable = getenv("NPUSIM_TORCH_API");
+	static const std::string api = variable ? variable : "V2";
+
+	if (api == "RUN")
+		at_npu::native::OpCommand().Name(name).SetCustomHandler(func).Run();
+	else if (api == "V1")
+		at_npu::native::OpCommand::RunOpApi(name, func);
+	else if (api == "V3")
+		at_npu::native::OpCommand::RunOpApiV3(name, func, false, nullptr);
+	else
+		at_npu::native::OpCommand::RunOpApiV2(name, func);
+}
+
 void launch(const std::string &aten, const aclnn_row &row, const std::vector<c10::IValue> &args,
 	    const std::vector<at::Tensor> &results, uint64_t begin)
 {
@@ -331,7 +347,7 @@ void launch(const std::string &aten, const aclnn_row &row, const std::vector<c10
 	}
 	UnInitPTACacheThreadLocal();
 	log_op(aten.c_str(), name, id, executor, cached, begin);
-	at_npu::native::OpCommand::RunOpApiV2(name, [=]() -> int {
+	submit(name, [=]() -> int {
 		uint64_t run_begin = now();
 		int err = run(nullptr, workspace, executor, stream);
 

@@ -128,15 +128,25 @@ void shut_down()
 namespace c10_npu
 {
 
+static std::string name_of(const queue::QueueParas &paras)
+{
+	switch (paras.paramType) {
+	case queue::EXECUTE_OPAPI:
+		return static_cast<queue::ExecuteParasOpApi *>(paras.paramVal)->opType;
+	case queue::EXECUTE_OPAPI_V2:
+		return *static_cast<queue::ExecuteParasOpApiV2 *>(paras.paramVal)->opName;
+	case queue::COMPILE_AND_EXECUTE:
+		return static_cast<queue::ExecuteParas *>(paras.paramVal)->opType;
+	default:
+		return "";
+	}
+}
+
 PROBED void enCurrentNPUStream(void *cur_paras, int8_t device_index)
 {
 	auto *paras = static_cast<queue::QueueParas *>(cur_paras);
 	npusim::device &d = npusim::made_device(device_index < 0 ? npusim::current_device() : device_index);
-	bool is_op = paras->paramType == queue::EXECUTE_OPAPI;
-	const char *name = is_op ? static_cast<queue::ExecuteParasOpApi *>(paras->paramVal)->opType : "";
-	std::string op = paras->paramType == queue::EXECUTE_OPAPI_V2
-				 ? *static_cast<queue::ExecuteParasOpApiV2 *>(paras->paramVal)->opName
-				 : name;
+	std::string op = name_of(*paras);
 
 	paras->correlation_id = ++queue::QueueParas::g_correlation_id;
 	paras->paramStream = d.stream;

@@ -79,7 +79,7 @@ static void hccl_all_reduce(const at::Tensor &t)
 	TORCH_CHECK(comm, "all_reduce: no communicator: call init_process_group first");
 	TORCH_CHECK(t.scalar_type() == at::kFloat && t.is_contiguous(),
 		    "all_reduce: needs contiguous float32");
-	at_npu::native::OpCommand::RunOpApiV2("HcclAllreduce", [=]() -> int {
+	at_npu::native::OpCommand::RunOpApi("HcclAllreduce", [=]() -> int {
 		uint64_t begin = now();
 		int err =
 			HcclAllReduce(data, data, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream);

@@ -37,6 +37,11 @@ void shut_down();
 
 } // namespace npusim
 
+namespace c10_npu
+{
+class NPUStream;
+}
+
 namespace at_npu
 {
 namespace native
@@ -47,8 +52,18 @@ using PROC_FUNC = std::function<int()>;
 class TORCH_NPU_API OpCommand
 {
       public:
+	OpCommand &Name(const std::string &op_name);
+	OpCommand &SetCustomHandler(PROC_FUNC func);
+	/* As older versions of torch_npu launch all operators, and newer ones those without aclnn. */
+	void Run();
 	static void RunOpApi(const std::string &op_name, PROC_FUNC func, bool sync = false);
 	static void RunOpApiV2(const std::string &op_name, const PROC_FUNC &func, bool sync = false);
+	static void RunOpApiV3(const std::string &op_name, const PROC_FUNC &func, bool sync,
+			       c10_npu::NPUStream *stream);
+
+      private:
+	std::string name;
+	PROC_FUNC handler;
 };
 
 class NpuUtils

@@ -3,7 +3,7 @@
 #include "log.h"
 #include "queue.h"
 
-#include <cstdio>
+#include <memory>
 #include <stdexcept>
 
 namespace at_npu
@@ -39,6 +39,30 @@ static void enqueue(c10_npu::queue::QueueParamType type, void *value, size_t len
 	c10_npu::enCurrentNPUStream(&paras);
 }
 
+OpCommand &OpCommand::Name(const std::string &op_name)
+{
+	name = op_name;
+	return *this;
+}
+
+OpCommand &OpCommand::SetCustomHandler(PROC_FUNC func)
+{
+	handler = std::move(func);
+	return *this;
+}
+
+void OpCommand::Run()
+{
+	auto value = std::make_unique<c10_npu::queue::ExecuteParas>();
+
+	if (!c10_npu::queue_is_enabled())
+		return run_in_place(name, handler);
+	name.copy(value->opType, sizeof(value->opType) - 1);
+	value->pta_correlation_id = ++c10_npu::queue::ExecuteParas::g_pta_correlation_id;
+	value->customHandler = std::move(handler);
+	enqueue(c10_npu::queue::COMPILE_AND_EXECUTE, value.get(), sizeof(*value));
+}
+
 void OpCommand::RunOpApi(const std::string &op_name, PROC_FUNC func, bool sync)
 {
 	c10_npu::queue::ExecuteParasOpApi value;
@@ -65,6 +89,11 @@ void OpCommand::RunOpApiV2(const std::string &op_name, const PROC_FUNC &func, bo
 		enqueue(c10_npu::queue::EXECUTE_OPAPI_V2, &value, sizeof(value));
 	if (sync)
 		npusim::synchronize(npusim::current_device());
+}
+
+void OpCommand::RunOpApiV3(const std::string &op_name, const PROC_FUNC &func, bool sync, c10_npu::NPUStream *)
+{
+	RunOpApiV2(op_name, func, sync);
 }
 
 } // namespace native

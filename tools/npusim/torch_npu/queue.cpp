@@ -27,6 +27,7 @@ struct RepositoryLayout {
 };
 
 std::atomic<uint64_t> queue::QueueParas::g_correlation_id{ 0 };
+std::atomic<uint64_t> queue::ExecuteParas::g_pta_correlation_id{ 0 };
 
 bool queue_is_enabled()
 {
@@ -103,6 +104,9 @@ static void copy_task(void *to, const queue::QueueParas *from)
 	if (from->paramType == queue::EXECUTE_OPAPI) {
 		new (payload) queue::ExecuteParasOpApi(
 			std::move(*static_cast<queue::ExecuteParasOpApi *>(from->paramVal)));
+	} else if (from->paramType == queue::COMPILE_AND_EXECUTE) {
+		new (payload)
+			queue::ExecuteParas(std::move(*static_cast<queue::ExecuteParas *>(from->paramVal)));
 	} else if (from->paramType == queue::EXECUTE_OPAPI_V2) {
 		auto *v2 = static_cast<queue::ExecuteParasOpApiV2 *>(from->paramVal);
 		auto *v1 = new (payload) queue::ExecuteParasOpApi();
@@ -115,18 +119,24 @@ static void copy_task(void *to, const queue::QueueParas *from)
 	}
 }
 
+template <class T> static int run_handler(void *value)
+{
+	auto *task = static_cast<T *>(value);
+	int err = task->customHandler();
+
+	task->~T();
+	return err;
+}
+
 static int run_task(queue::QueueParas *paras)
 {
-	if (paras->paramType == queue::EXECUTE_OPAPI) {
-		auto *task = static_cast<queue::ExecuteParasOpApi *>(paras->paramVal);
-		int err;
-
-		npusim::log_correlation(paras->correlation_id);
-		err = task->customHandler();
-		task->~ExecuteParasOpApi();
-		return err;
-	}
 	auto *copy = static_cast<queue::CopyParas *>(paras->paramVal);
+
+	npusim::log_correlation(paras->correlation_id);
+	if (paras->paramType == queue::EXECUTE_OPAPI)
+		return run_handler<queue::ExecuteParasOpApi>(paras->paramVal);
+	if (paras->paramType == queue::COMPILE_AND_EXECUTE)
+		return run_handler<queue::ExecuteParas>(paras->paramVal);
 	return aclrtMemcpyAsync(copy->dst, copy->dstLen, copy->src, copy->srcLen, copy->kind,
 				paras->paramStream);
 }

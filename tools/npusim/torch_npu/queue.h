@@ -31,6 +31,16 @@ struct QueueParas {
 	static std::atomic<uint64_t> g_correlation_id;
 };
 
+/* What is between the members here is of aclop operators. */
+struct ExecuteParas {
+	char opType[100] = {};
+	char aclop_1[92];
+	uint64_t pta_correlation_id = 0;
+	char aclop_2[272];
+	at_npu::native::PROC_FUNC customHandler;
+	static std::atomic<uint64_t> g_pta_correlation_id;
+};
+
 struct ExecuteParasOpApi {
 	char opType[100] = {};
 	at_npu::native::PROC_FUNC customHandler;
@@ -52,7 +62,10 @@ struct CopyParas {
 constexpr size_t TASK_PARAS_BYTES = 504;
 constexpr size_t SLOT_BYTES = sizeof(QueueParas) + TASK_PARAS_BYTES;
 static_assert(sizeof(QueueParas) == 40 && offsetof(ExecuteParasOpApi, customHandler) == 104 &&
-		      sizeof(ExecuteParasOpApi) == 136 && SLOT_BYTES == 544,
+		      sizeof(ExecuteParasOpApi) == 136 && SLOT_BYTES == 544 &&
+		      offsetof(ExecuteParas, pta_correlation_id) == 192 &&
+		      offsetof(ExecuteParas, customHandler) == 472 &&
+		      sizeof(ExecuteParas) == TASK_PARAS_BYTES,
 	      "layout of a slot");
 
 } // namespace queue

@@ -58,24 +58,35 @@ static void copy_on_npu(const at::Tensor &self, const at::Tensor &dst)
 	launch("aten::copy_", *find_row("copy_", args), args, { dst }, begin);
 }
 
-/* From or to the host, waiting: what is queued comes first. Values that change type or layout do so on the host. */
+static void copy_bytes(const at::Tensor &self, const at::Tensor &dst, bool to_npu)
+{
+	size_t bytes = dst.nbytes();
+
+	check(aclrtMemcpy(dst.data_ptr(), bytes, self.data_ptr(), bytes,
+			  to_npu ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST),
+	      "aclrtMemcpy");
+}
+
+/* From or to the host, waiting: what is queued comes first. Type and layout change on the host. */
 static void copy_across(const at::Tensor &self, const at::Tensor &dst)
 {
 	bool to_npu = is_on_npu(dst);
-	int device = to_npu ? dst.device().index() : self.device().index();
 	uint64_t begin = now();
-	at::Tensor host = at::empty_like(host_view(dst), at::MemoryFormat::Preserve);
-	size_t bytes = dst.nbytes();
 
-	synchronize(device);
-	host.copy_(host_view(self));
-	/* the simulated driver takes the time of the copy and moves no bytes that overlap */
-	if (host.is_non_overlapping_and_dense() && dst.is_non_overlapping_and_dense())
-		check(aclrtMemcpy(dst.data_ptr(), bytes, host.data_ptr(), bytes,
-				  to_npu ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST),
-		      "aclrtMemcpy");
-	host_view(dst).copy_(host);
-	log_copy(to_npu ? "h2d" : "d2h", bytes, begin);
+	synchronize(to_npu ? dst.device().index() : self.device().index());
+	if (self.scalar_type() == dst.scalar_type() && self.strides() == dst.strides() &&
+	    dst.is_non_overlapping_and_dense()) {
+		copy_bytes(self, dst, to_npu);
+	} else if (dst.is_non_overlapping_and_dense()) {
+		at::Tensor host =
+			at::empty_strided(dst.sizes(), dst.strides(), dst.options().device(at::kCPU));
+
+		host.copy_(host_view(self));
+		copy_bytes(host, dst, to_npu);
+	} else {
+		host_view(dst).copy_(host_view(self));
+	}
+	log_copy(to_npu ? "h2d" : "d2h", dst.nbytes(), begin);
 }
 
 static at::Tensor copy_from(const at::Tensor &self, const at::Tensor &dst, bool)
