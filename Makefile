@@ -265,7 +265,9 @@ NPUSIM_KERNELS := Add_1c7e Mul_9b04 MatMulV2_3f2a_mix_aic SoftmaxV2_77d1 Softmax
 NPUSIM_NN_KERNELS := AdaptiveAvgPool2d Addcdiv Addcmul Adds ArgMaxV2 AxpyV2 BatchMatMulV3 Conv2D Conv2DBackpropInput \
 	DSARandomUniform Equal Exp Fill Log LogSoftmaxGrad LogSoftmaxV2 MSELoss MSELossGrad MatMulV3 \
 	Mul Muls NLLLoss NLLLossGrad Neg RealDiv ReduceMean Relu ReluGrad Sigmoid SigmoidGrad Sqrt \
-	StatelessRandomNormalV2 Sub Subs Tanh TanhGrad
+	StatelessRandomNormalV2 Sub Subs Tanh TanhGrad \
+	BatchNormGradV3 BatchNormV3 ConcatD EmbeddingDenseGradV2 GatherV2 Greater MaxPoolGradWithArgmaxV1 \
+	MaxPoolWithArgmaxV1 ReduceMax StatelessBernoulli TopKV2
 NPUSIM_KERNELS += $(NPUSIM_NN_KERNELS:%=%_5a1c)
 
 NPUSIM_TRAIN_SRC := demo/train.c demo/job.c demo/model.c demo/loader.c demo/step_log.c demo/self_profile.c

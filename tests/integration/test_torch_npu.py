@@ -152,6 +152,12 @@ def inference_is_as_on_the_cpu(case: Case) -> None:
 
 
 @test
+def more_layers(case: Case) -> None:
+    expect_same_results(case, "--steps", 6, "--model", "deep")
+    expect_agreement(read_truth(case), read_log(case))
+
+
+@test
 def two_ranks_are_as_on_the_cpu(case: Case) -> None:
     need_extension()
     on_cpu = result_of(run_job(case, "--device", "cpu", "--steps", 5, "--ranks", 2))
@@ -192,6 +198,38 @@ def kernels_without_a_queue(case: Case) -> None:
     where = {op["id"]: op["tid"] for op in log.ops}
     assert all(where[line["id"]] == line["tid"] and line["correlation"] == 0 for line in log.launches)
     assert result_of(out) == result_of(run_job(case, "--steps", 10, "--device", "cpu"))
+
+
+FULL_QUEUE = """
+import os, torch, torch_npu
+ones = torch.zeros(4, device=torch_npu.npu.device())
+torch_npu.npu.synchronize()
+cpu = min(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cpu})
+for tid in map(int, os.listdir("/proc/self/task")):
+    if open(f"/proc/self/task/{tid}/comm").read() == "acl_thread\\n":
+        os.sched_setaffinity(tid, {cpu})
+        os.sched_setscheduler(tid, os.SCHED_IDLE, os.sched_param(0))
+for _ in range(20000):
+    ones.add_(1)
+print(ones.tolist())
+"""
+
+
+@test
+def a_full_queue(case: Case) -> None:
+    """The consumer runs only when nobody else wants its CPU: the producer fills the ring, and waits."""
+    need_extension()
+    case.path("truth").mkdir()
+    run = case.run(["/usr/bin/python3", "-c", FULL_QUEUE], env=job_environment(case), seconds=120).expect(DONE)
+    assert run.out.strip() == "[20000.0, 20000.0, 20000.0, 20000.0]", run
+    log = read_log(case)
+    events = sorted([(op["end"], 1) for op in log.ops] + [(line["end"], -1) for line in log.launches])
+    queued = most = 0
+    for _, change in events:
+        queued += change
+        most = max(most, queued)
+    assert queued == 0 and 4090 <= most <= 4097, f"{most} tasks were in the queue, {queued} are left"
 
 
 @test

@@ -51,6 +51,25 @@ class Perceptron(nn.Module):
         return self.classes(torch.relu(self.hidden(x.flatten(1))))
 
 
+class Deep(nn.Module):
+    """More kinds of layers: normalisation, pooling, dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv2d(1, 4, 3, padding=1)
+        self.batch_norm = nn.BatchNorm2d(4)
+        self.pool = nn.MaxPool2d(2)
+        self.hidden = nn.Linear(4 * (PIXELS // 2) ** 2, 32)
+        self.layer_norm = nn.LayerNorm(32)
+        self.dropout = nn.Dropout(0.25)
+        self.classes = nn.Linear(32, CLASSES)
+
+    def forward(self, x):
+        x = self.pool(torch.relu(self.batch_norm(self.convolution(x))))
+        x = self.layer_norm(self.hidden(x.flatten(1)))
+        return self.classes(self.dropout(nn.functional.gelu(x)))
+
+
 class Images(Dataset):
     """Images that follow from their number."""
 
@@ -60,6 +79,9 @@ class Images(Dataset):
     def __getitem__(self, i):
         generator = torch.Generator().manual_seed(i)
         return torch.randn(1, PIXELS, PIXELS, generator=generator), i % CLASSES
+
+
+MODELS = {"conv": Net, "linear": Perceptron, "deep": Deep}
 
 
 def read_slow_file(seconds):
@@ -114,7 +136,7 @@ class Rank:
         torch.set_num_threads(1)
         self.join_group()
         self.steps = StepLog()
-        self.model = {"conv": Net, "linear": Perceptron}[self.args.model]().to(self.device)
+        self.model = MODELS[self.args.model]().to(self.device)
         parameters = self.model.parameters()
         self.optimizer = (torch.optim.Adam(parameters, lr=0.01) if self.args.optimizer == "adam" else
                           torch.optim.SGD(parameters, lr=0.05, momentum=0.9))
@@ -244,7 +266,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     add = parser.add_argument
     add("--device", choices=("npu", "cpu"), default="npu", help="default npu")
-    add("--model", choices=("conv", "linear"), default="conv", help="default conv")
+    add("--model", choices=MODELS, default="conv", help="default conv")
     add("--optimizer", choices=("sgd", "adam"), default="sgd", help="default sgd")
     add("--loss", choices=("cross-entropy", "mse"), default="cross-entropy")
     add("--steps", type=int, default=20, help="default 20; 0: no limit")

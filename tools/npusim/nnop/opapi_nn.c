@@ -103,6 +103,40 @@
 	    IN *totalWeight, OUT *out),                                                                      \
 	  P(gradOutput, self, target, weight, totalWeight), P(out))
 
+#define NORMS(F)                                                                                             \
+	F(BatchNorm, BatchNormV3,                                                                            \
+	  P(IN *input, IN *weight, IN *bias, OUT *runningMean, OUT *runningVar, bool training,               \
+	    double momentum, double eps, OUT *output, OUT *saveMean, OUT *saveInvstd),                       \
+	  P(input, weight, bias, runningMean, runningVar), P(output, saveMean, saveInvstd))                  \
+	F(BatchNormBackward, BatchNormGradV3,                                                                \
+	  P(IN *gradOut, IN *input, IN *weight, IN *runningMean, IN *runningVar, IN *saveMean,               \
+	    IN *saveInvstd, bool training, double eps, const aclBoolArray *outputMask, OUT *gradInput,       \
+	    OUT *gradWeight, OUT *gradBias),                                                                 \
+	  P(gradOut, input, weight, saveMean, saveInvstd), P(gradInput, gradWeight, gradBias))               \
+	F(MaxPool2dWithIndices, MaxPoolWithArgmaxV1,                                                         \
+	  P(IN *self, const aclIntArray *kernelSize, const aclIntArray *stride, const aclIntArray *padding,  \
+	    const aclIntArray *dilation, bool ceilMode, OUT *out, OUT *indices),                             \
+	  P(self), P(out, indices))                                                                          \
+	F(MaxPool2dWithIndicesBackward, MaxPoolGradWithArgmaxV1,                                             \
+	  P(IN *gradOutput, IN *self, IN *indices, const aclIntArray *kernelSize, const aclIntArray *stride, \
+	    const aclIntArray *padding, const aclIntArray *dilation, bool ceilMode, OUT *gradInput),         \
+	  P(gradOutput, self, indices), P(gradInput))                                                        \
+	F(InplaceBernoulli, StatelessBernoulli,                                                              \
+	  P(OUT *selfRef, const aclScalar *prob, int64_t seed, int64_t offset), P(NULL), P(selfRef))
+
+#define INDEXES(F)                                                                                           \
+	F(Cat, ConcatD, P(const aclTensorList *tensors, int64_t dim, OUT *out), P(NULL), P(out))             \
+	F(Max, ReduceMax, P(IN *self, OUT *out), P(self), P(out))                                            \
+	F(GtScalar, Greater, P(IN *self, const aclScalar *other, OUT *out), P(self), P(out))                 \
+	F(IndexSelect, GatherV2, P(IN *self, int64_t dim, IN *index, OUT *out), P(self, index), P(out))      \
+	F(Topk, TopKV2,                                                                                      \
+	  P(IN *self, int64_t k, int64_t dim, bool largest, bool sorted, OUT *valuesOut, OUT *indicesOut),   \
+	  P(self), P(valuesOut, indicesOut))                                                                 \
+	F(EmbeddingDenseBackward, EmbeddingDenseGradV2,                                                      \
+	  P(IN *grad, IN *indices, uint64_t numWeights, uint64_t paddingIdx, bool scaleGradByFreq,           \
+	    OUT *out),                                                                                       \
+	  P(grad, indices), P(out))
+
 #define OPERATOR(op, l0_operator, params, tensors_in, tensors_out)                                           \
 	__attribute__((visibility("default")))                                                               \
 	aclnnStatus aclnn##op##GetWorkspaceSize(params, uint64_t *workspaceSize, aclOpExecutor **executor)   \
@@ -122,3 +156,5 @@
 ELEMENTWISE(OPERATOR)
 MATRICES(OPERATOR)
 REDUCTIONS(OPERATOR)
+NORMS(OPERATOR)
+INDEXES(OPERATOR)

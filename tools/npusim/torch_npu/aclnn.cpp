@@ -79,6 +79,19 @@ const aclnn_row aclnn_rows[] = {
 	{ "mse_loss_backward", "aclnnMseLossBackward", "t0 t1 t2 i3 r0", false },
 	{ "native_layer_norm", "aclnnLayerNorm", "t0 a1 t2 t3 r0 r1 r2", false },
 	{ "native_layer_norm_backward", "aclnnLayerNormBackward", "t0 t1 a2 t3 t4 t5 t6 m7 r0 r1 r2", false },
+	{ "native_batch_norm", "aclnnBatchNorm", "t0 t1 t2 t3 t4 i5 r0 r1 r2", false },
+	{ "native_batch_norm_backward", "aclnnBatchNormBackward", "t0 t1 t2 t3 t4 t5 t6 i7 m9 r0 r1 r2",
+	  false },
+	{ "max_pool2d_with_indices", "aclnnMaxPool2dWithIndices", "t0 a1 a2 a3 a4 i5 r0 r1", false },
+	{ "max_pool2d_with_indices_backward", "aclnnMaxPool2dWithIndicesBackward",
+	  "t0 t1 t7 a2 a3 a4 a5 i6 r0", false },
+	{ "cat", "aclnnCat", "l0 i1 r0", false },
+	{ "max", "aclnnMax", "t0 r0", false },
+	{ "gt.Scalar", "aclnnGtScalar", "t0 s1 r0", false },
+	{ "index_select", "aclnnIndexSelect", "t0 i1 t2 r0", false },
+	{ "topk", "aclnnTopk", "t0 i1 i2 i3 i4 r0 r1", false },
+	{ "embedding_dense_backward", "aclnnEmbeddingDenseBackward", "t0 t1 i2 i3 i4 r0", false },
+	{ "bernoulli_.float", "aclnnInplaceBernoulli", "r0 s1 0 0", false },
 	{ "zero_", "aclnnInplaceZero", "r0", false },
 	{ "fill_.Scalar", "aclnnInplaceFillScalar", "r0 s1", false },
 	{ "normal_", "aclnnInplaceNormal", "r0 0 0", false },
@@ -95,6 +108,7 @@ struct operands {
 	std::vector<const aclScalar *> scalars;
 	std::vector<const aclIntArray *> ints;
 	std::vector<const aclBoolArray *> bools;
+	std::vector<const aclTensorList *> lists;
 
 	~operands()
 	{
@@ -106,6 +120,8 @@ struct operands {
 			aclDestroyIntArray(a);
 		for (auto *a : bools)
 			aclDestroyBoolArray(a);
+		for (auto *l : lists)
+			aclDestroyTensorList(l);
 	}
 };
 
@@ -135,7 +151,7 @@ static aclDataType type_of(at::ScalarType type)
 	}
 }
 
-static const aclTensor *tensor_of(const at::Tensor &t, operands &made)
+static const aclTensor *create_tensor(const at::Tensor &t)
 {
 	int64_t storage;
 	const aclTensor *tensor;
@@ -147,8 +163,24 @@ static const aclTensor *tensor_of(const at::Tensor &t, operands &made)
 				 t.strides().data(), t.storage_offset(), ACL_FORMAT_ND, &storage, 1,
 				 t.storage().data());
 	TORCH_CHECK(tensor, "aclCreateTensor failed");
-	made.tensors.push_back(tensor);
 	return tensor;
+}
+
+static const aclTensor *tensor_of(const at::Tensor &t, operands &made)
+{
+	made.tensors.push_back(create_tensor(t));
+	return made.tensors.back();
+}
+
+/* The list owns its tensors. */
+static const aclTensorList *list_of(const c10::IValue &value, operands &made)
+{
+	std::vector<const aclTensor *> tensors;
+
+	for (const at::Tensor &t : value.toTensorVector())
+		tensors.push_back(create_tensor(t));
+	made.lists.push_back(aclCreateTensorList(tensors.data(), tensors.size()));
+	return made.lists.back();
 }
 
 static const aclScalar *scalar_of(const c10::IValue &value, operands &made)
@@ -206,6 +238,8 @@ static uintptr_t param_of(const std::string &token, const std::vector<c10::IValu
 	switch (token[0]) {
 	case 't':
 		return (uintptr_t)(args.at(n).isTensor() ? tensor_of(args[n].toTensor(), made) : nullptr);
+	case 'l':
+		return (uintptr_t)list_of(args.at(n), made);
 	case 'r':
 		return (uintptr_t)tensor_of(results.at(n), made);
 	case 's':

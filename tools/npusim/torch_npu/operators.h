@@ -18,9 +18,9 @@ struct aclnn_row {
 	const char *aclnn;
 	/*
 	 * Arguments of the first phase, a space between them; N is the ordinal of an argument of the ATen
-	 * operator, or of a result: tN tensor, rN result, sN scalar, iN integer or bool, aN array of
-	 * integers, mN array of bools, d type of the first result, 0 nothing. What is passed in registers of
-	 * floating point is left out: the simulation does not read it.
+	 * operator, or of a result: tN tensor, lN list of tensors, rN result, sN scalar, iN integer or bool,
+	 * aN array of integers, mN array of bools, d type of the first result, 0 nothing. What is passed in
+	 * registers of floating point is left out: the simulation does not read it.
 	 */
 	const char *params;
 	bool scalar_other; /* for when argument 1 is a number on the host */
