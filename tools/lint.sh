@@ -45,7 +45,7 @@ check() { # name command...
 
 check_format() {
 	have clang-format || return 1
-	files '*.c' '*.h' '*.cc' | grep -v '_trace\.h$' | xargs -r clang-format --dry-run -Werror
+	files '*.c' '*.h' '*.cc' '*.cpp' | grep -v '_trace\.h$' | xargs -r clang-format --dry-run -Werror
 }
 
 # Not what is compiled against a kernel (programs for BPF, the mock driver's modules) or CPython's internals.
