@@ -17,10 +17,14 @@
 #define SAME_KIND 0.9 /* share of the longer one that two kinds begin and end with, which are one */
 #define ALIKE 0.3 /* share of a kind that an irregular iteration begins and ends with */
 
+#define GAP_USUAL 1.5 /* times the mean of the others is the longest gap where there is no pause */
+#define GAP_LEAST 0.1
+
 /* How much speaks for a launch as the first one, as shares of 1. */
 #define WEIGHT_GAP 1.0
 #define WEIGHT_RESUME 1.0
 #define WEIGHT_UPDATE 0.5
+#define WEIGHT_UPDATE_SOON 0.3
 #define WEIGHT_CLOSING 0.3
 
 struct begin_search {
@@ -104,20 +108,25 @@ static uint64_t gap_at(const struct begin_search *c, long offset)
 	return n ? gaps[n * 3 / 4] : 0;
 }
 
+/* A gap counts the more the longer it is, and all of them little if none is much longer than the others. */
 static void score_gaps(struct begin_search *c)
 {
-	uint64_t most = 0;
+	size_t n = c->high - c->low;
+	double most = 0, sum = 0, weight;
 
-	if (!c->plan->in->times)
+	if (!c->plan->in->times || n < 2)
 		return;
-	for (long d = c->low; d < c->high; d++) {
-		uint64_t gap = gap_at(c, d);
-
-		c->scores[d - c->low] = gap;
-		most = NPS_MAX(most, gap);
+	for (size_t i = 0; i < n; i++) {
+		c->scores[i] = gap_at(c, c->low + (long)i);
+		most = NPS_MAX(most, c->scores[i]);
+		sum += c->scores[i];
 	}
-	for (long d = c->low; most && d < c->high; d++)
-		c->scores[d - c->low] *= WEIGHT_GAP / most;
+	if (most <= 0)
+		return;
+	weight = most * (n - 1) / NPS_MAX(sum - most, 1.0) - GAP_USUAL;
+	weight = NPS_MIN(NPS_MAX(weight / GAP_USUAL, GAP_LEAST), 1.0);
+	for (size_t i = 0; i < n; i++)
+		c->scores[i] *= weight * WEIGHT_GAP / most;
 }
 
 static void score_add(struct begin_search *c, long offset, double score)
@@ -156,11 +165,14 @@ static void score_resumptions(struct begin_search *c)
 	score_add(c, -(long)same, WEIGHT_RESUME / (all + 2));
 }
 
-/* The longest part of the main kind that updates no parameters begins an iteration. */
+/*
+ * The longest part of the main kind that updates no parameters begins an iteration, or soon after its
+ * beginning one does: an iteration may read its loss in the end.
+ */
 static void score_updates(struct begin_search *c)
 {
 	const uint32_t *symbols = c->text->symbols + c->main->start;
-	size_t len = c->main->len, first = len, last = 0, best = 0, longest = 0;
+	size_t len = c->main->len, first = len, last = 0, best = 0, longest = 0, window;
 
 	if (!c->rotates || !c->plan->in->updates)
 		return;
@@ -179,7 +191,10 @@ static void score_updates(struct begin_search *c)
 		return;
 	if (len - last + first > longest)
 		best = last + 1;
+	window = NPS_MIN(NPS_MAX(len / 10, (size_t)4), len);
 	score_add(c, (long)best, WEIGHT_UPDATE);
+	for (size_t i = 1; i < window; i++)
+		score_add(c, (long)(best + i), WEIGHT_UPDATE_SOON * (double)(window - i) / (double)window);
 }
 
 static void shift_choose(struct begin_search *c)
@@ -361,24 +376,6 @@ static int steps_fill(struct begin_search *c, struct step_fill *f)
 	return err ? err : edge_add(c, f, at[n - 1], false);
 }
 
-static void steps_judge(struct begin_search *c, struct step_fill *f)
-{
-	struct nps_periods *found = f->found;
-	size_t repeated = 0;
-
-	found->confidence = (double)f->matched / c->text->len;
-	for (size_t i = 0; i < found->steps.len; i++)
-		repeated += NPS_AT(&found->steps, struct nps_period_step, i).kind != 0;
-	if (repeated < NPS_PERIODS_MIN)
-		found->reason = "there are too few repetitions";
-	else if (found->confidence < NPS_PERIODS_CONFIDENCE)
-		found->reason = "too much of the launches does not repeat";
-	if (!found->reason)
-		return;
-	found->steps.len = 0;
-	found->kinds = 0;
-}
-
 int nps_period_cut__run(const struct nps_period_cut *plan, struct nps_periods *found)
 {
 	struct begin_search c = {
@@ -387,6 +384,9 @@ int nps_period_cut__run(const struct nps_period_cut *plan, struct nps_periods *f
 	struct step_fill f = { .found = found };
 	int err, kinds_err;
 
+	found->steps.len = 0;
+	found->kinds = 0;
+	found->reason = NULL;
 	nps_period_kinds__count(plan->kinds, plan->anchors, plan->count);
 	c.main = nps_period_kinds__top(plan->kinds, 0);
 	range_set(&c);
@@ -401,7 +401,7 @@ int nps_period_cut__run(const struct nps_period_cut *plan, struct nps_periods *f
 	kinds_err = nps_period_kinds__init(&f.kinds, plan->in->dirfd, c.text, c.bounds.len + 1);
 	err = err ? err : kinds_err;
 	err = err || !c.bounds.len ? err : steps_fill(&c, &f);
-	steps_judge(&c, &f);
+	err = err ? err : nps_period_judge(plan->in, c.text, found, f.matched);
 	nps_period_kinds__free(&f.kinds);
 	nps_vec__free(&c.bounds);
 	return err;

@@ -63,4 +63,11 @@ struct nps_period_cut {
 /* Finds which launch begins an iteration, and fills steps, kinds and confidence. 0 or -ENOMEM. */
 int nps_period_cut__run(const struct nps_period_cut *cut, struct nps_periods *found);
 
+/*
+ * Sets the confidence of FOUND, of whose launches MATCHED repeat, and removes its steps if they may be none,
+ * with a reason. 0 or -ENOMEM.
+ */
+int nps_period_judge(const struct nps_period_input *in, const struct nps_period_text *text,
+		     struct nps_periods *found, uint64_t matched);
+
 #endif

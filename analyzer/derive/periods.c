@@ -20,6 +20,7 @@
 #define LEVELS (28 * OCTAVE)
 #define COVERED 0.5 /* share of launches in equal segments, at least */
 #define WORSE 0.15 /* share of launches that a level may cover less than the best one */
+#define TRIES 8 /* levels whose segments are looked at closely */
 #define INFORMATION 0.08 /* bits that name the kinds, per bit of the launches themselves */
 #define INNER_MOST 1024 /* inner segments of an outer one that are looked at */
 #define INNER_FEW 16 /* micro-batches of an iteration; more are layers, or iterations */
@@ -241,10 +242,10 @@ static bool level_collects(const struct period_search *s, const struct repeat_le
 	return many->count > 1 && one->len <= 2 * many->len && many->len <= 2 * one->len;
 }
 
-/* The outermost level that does not only collect iterations of an inner one, NULL if there is none. */
-static const struct repeat_level *level_choose(struct period_search *s, uint32_t *closing)
+/* Measures the levels. The launches that a level has to cover not to be worse than the best one. */
+static uint64_t levels_measure(struct period_search *s)
 {
-	uint64_t best = 0, least;
+	uint64_t best = 0;
 
 	for (size_t i = 0; i < LEVELS; i++) {
 		if (!s->levels[i].covered)
@@ -252,19 +253,47 @@ static const struct repeat_level *level_choose(struct period_search *s, uint32_t
 		level_measure(s, &s->levels[i]);
 		best = NPS_MAX(best, s->levels[i].covered);
 	}
-	least = best - NPS_MIN(best, (uint64_t)(WORSE * s->in->len));
-	for (size_t i = 0; i < LEVELS; i++) {
-		const struct repeat_level *outer = &s->levels[i];
-		bool collects = !outer->covered || outer->covered < least;
+	return best - NPS_MIN(best, (uint64_t)(WORSE * s->in->len));
+}
 
-		*closing = NPS_NONE;
-		for (size_t j = i + 1; !collects && j < LEVELS; j++)
-			if (s->levels[j].covered >= least && s->levels[j].covered)
-				collects = level_collects(s, outer, &s->levels[j], closing);
-		if (!collects)
-			return outer;
+/* Whether LEVEL only collects iterations of a level that covers LEAST launches. */
+static bool level_collects_any(const struct period_search *s, size_t level, uint64_t least, uint32_t *closing)
+{
+	*closing = NPS_NONE;
+	for (size_t i = level + 1; i < LEVELS; i++)
+		if (s->levels[i].covered && s->levels[i].covered >= least &&
+		    level_collects(s, &s->levels[level], &s->levels[i], closing))
+			return true;
+	return false;
+}
+
+/*
+ * Steps of the outermost level that does not only collect iterations. If that may be no iterations, those of
+ * levels inside it are neither; of levels outside it, which cover less, they are tried before.
+ */
+static int levels_cut(struct period_search *s, struct nps_periods *found)
+{
+	uint64_t least = levels_measure(s);
+	unsigned int tries = 0;
+
+	found->reason = "the launches do not repeat";
+	for (size_t i = 0; i < LEVELS && tries < TRIES; i++) {
+		const struct repeat_level *level = &s->levels[i];
+		struct nps_period_cut cut = { .in = s->in,
+					      .text = &s->text,
+					      .kinds = &s->kinds,
+					      .anchors = level->anchors.data,
+					      .count = level->anchors.len };
+		int err;
+
+		if (!level->covered || level_collects_any(s, i, least, &cut.closing))
+			continue;
+		tries++;
+		err = nps_period_cut__run(&cut, found);
+		if (err || !found->reason || level->covered >= least)
+			return err;
 	}
-	return NULL;
+	return 0;
 }
 
 static int count_updates(struct period_search *s)
@@ -279,8 +308,6 @@ static int count_updates(struct period_search *s)
 
 static int search_run(struct period_search *s, struct nps_periods *found)
 {
-	const struct repeat_level *level;
-	struct nps_period_cut cut;
 	int text_err = nps_period_text__init(&s->text, s->in->dirfd, s->in->symbols, s->in->len);
 	int err = nps_period_kinds__init(&s->kinds, s->in->dirfd, &s->text, s->in->len / SHORTEST + 1);
 
@@ -293,15 +320,7 @@ static int search_run(struct period_search *s, struct nps_periods *found)
 	nps_vec__free(&s->keys);
 	if (err)
 		return err;
-	cut = (struct nps_period_cut){ .in = s->in, .text = &s->text, .kinds = &s->kinds };
-	level = level_choose(s, &cut.closing);
-	if (!level) {
-		found->reason = "the launches do not repeat";
-		return 0;
-	}
-	cut.anchors = level->anchors.data;
-	cut.count = level->anchors.len;
-	return nps_period_cut__run(&cut, found);
+	return levels_cut(s, found);
 }
 
 int nps_periods__find(const struct nps_period_input *input, struct nps_periods *found)

@@ -160,6 +160,41 @@ static void irregular_jobs(void **state)
 	rows_check(50, 0.95);
 }
 
+/* With few iterations what repeats are parts of them: there are no steps, or there are the right ones. */
+static void short_captures(void **state)
+{
+	size_t wrong = 0, none = 0, all = 0;
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(rows); i++) {
+		for (unsigned int n = 1; n < 8; n++) {
+			struct job_row row = rows[i];
+			struct score score;
+
+			if (row.job.kind == PERIOD_INFERENCE || row.job.kind == PERIOD_FIXED_INFERENCE)
+				continue; /* decodes are many */
+			if (row.job.kind == PERIOD_ACCUMULATION && row.job.unmarked && n < 4)
+				continue; /* micro-batches after pauses look like iterations */
+			row.job.iterations = n;
+			for (unsigned int late = 0; late < 2; late++) {
+				row.job.late = late;
+				row.job.tail = !late;
+				row_score(&row, 50, true, &score);
+				all += SEEDS;
+				none += score.empty;
+				if (score.right >= 0.9 * score.found)
+					continue;
+				wrong++;
+				print_error("%s, %u iterations: %zu of %zu are right\n", row.name, n,
+					    score.right, score.found);
+			}
+		}
+	}
+	if (getenv("PERIODS_TABLE"))
+		printf("short captures: %zu, of them %zu without steps\n", all, none);
+	assert_int_equal(wrong, 0);
+}
+
 /* --- sequences without iterations ---------------------------------------------------------------------- */
 
 static void none_in(struct period_sequence *s, const char *what)
@@ -293,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(regular_jobs),
 		cmocka_unit_test(irregular_jobs),
+		cmocka_unit_test(short_captures),
 		cmocka_unit_test(random_sequences_have_none),
 		cmocka_unit_test(sequences_without_period_have_none),
 		cmocka_unit_test(a_million_launches),
