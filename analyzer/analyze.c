@@ -201,6 +201,9 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	if (err)
 		return err;
 	model.progress = &progress;
+	model.step_source = a->opts.steps;
+	if (a->opts.steps == NPS_STEPS_AUTO && a->input->kind != NPS_INPUT_SESSION)
+		model.step_source = NPS_STEPS_MARKER; /* its steps keep the meaning of its profiler */
 	err = input_import(&model, a, i);
 	nps_model__cool(&model);
 	err = err ? err : evaluate(&model, a, i, proc);

@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "export/formats.h"
 #include "model/lost.h"
+#include "model/step_source.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct nps_analyze_opts {
 	enum nps_compat compat; /* generation of names; AUTO: the input's own */
 	bool gzip; /* trace_view.json.gz */
 	bool show_self; /* threads of npuscope's helper library in the job, too */
+	enum nps_step_source steps; /* where they come from; of other inputs than sessions AUTO is MARKER */
 	unsigned int processes; /* at most so many at once; 0: half of the CPUs */
 	enum nps_progress_mode progress;
 	/* Called with each derived model before it is written; with processes 1 in the caller's process. */

@@ -289,6 +289,7 @@ int nps_job__derive(struct nps_model *model)
 		const char *name;
 		int (*derive)(struct nps_model *model);
 	} steps[] = { { "linking operators", nps_derive__links },
+		      { "repetitions", nps_derive__step_periods },
 		      { "steps", nps_derive__steps },
 		      { "overlap", nps_derive__overlap },
 		      { "communication", nps_derive__comm },

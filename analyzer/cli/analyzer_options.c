@@ -30,6 +30,14 @@ static const struct nps_option_word generation_words[] = {
 	{ NULL },
 };
 
+const struct nps_option_word nps_step_source_words[] = {
+	{ "auto", NPS_STEPS_AUTO, .help = "markers; of sessions without any, what repeats in the launches" },
+	{ "marker", NPS_STEPS_MARKER, .help = "markers only" },
+	{ "period", NPS_STEPS_PERIOD, .help = "what repeats in the launches, also where there are markers" },
+	{ "none", NPS_STEPS_NONE, .help = "no steps" },
+	{ NULL },
+};
+
 static const struct nps_option analyze_options[] = {
 	{ NPS_OPTION_GROUP, .name = "Results" },
 	{ NPS_OPTION_TEXT, 'o', "output", "DIR", "Write results into DIR", AT(const char *, output),
@@ -43,6 +51,8 @@ static const struct nps_option analyze_options[] = {
 	{ NPS_OPTION_FLAG, 0, "show-self",
 	  .help = "Include threads of the helper library that npuscope has in the job", AT(bool, show_self),
 	  .otherwise = "left out" },
+	{ NPS_OPTION_WORD, 0, "step-source", "SOURCE", "Where steps come from",
+	  AT(enum nps_step_source, steps), .words = nps_step_source_words, .value = "auto" },
 	{ NPS_OPTION_GROUP, .name = "Work" },
 	{ NPS_OPTION_NUMBER, 0, "max-process-number", .help = "Results made at the same time",
 	  AT(unsigned int, processes), .min = 1, .max = 4096, .otherwise = "half of the CPUs" },
@@ -102,6 +112,8 @@ static const struct nps_option show_options[] = {
 	{ NPS_OPTION_FLAG, 0, "show-self",
 	  .help = "Of sessions: include threads of the helper library that npuscope has in the job",
 	  AT(bool, show_self), .otherwise = "left out" },
+	{ NPS_OPTION_WORD, 0, "step-source", "SOURCE", "Where steps come from",
+	  AT(enum nps_step_source, steps), .words = nps_step_source_words, .value = "auto" },
 	{ NPS_OPTION_GROUP, .name = "Messages" },
 	{ NPS_OPTION_WORD, 0, "progress", "WHEN", "Report progress on stderr",
 	  AT(enum nps_progress_mode, progress), .words = progress_words, .value = "auto" },

@@ -11,9 +11,11 @@ struct nps_show_args {
 	size_t top; /* rows of each table */
 	unsigned int only; /* sections, NPS_SHOW_* */
 	bool json, show_self;
+	enum nps_step_source steps;
 	enum nps_progress_mode progress;
 };
 
+extern const struct nps_option_word nps_step_source_words[]; /* values: enum nps_step_source */
 extern const struct nps_command nps_analyze_command; /* of struct nps_analyze_opts */
 extern const struct nps_command nps_show_command; /* of struct nps_show_args */
 

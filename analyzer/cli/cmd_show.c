@@ -127,6 +127,7 @@ static void show_input(struct show_command *cmd, const char *tmp)
 					 .processes = 1,
 					 .progress = cmd->args.progress,
 					 .show_self = cmd->args.show_self,
+					 .steps = cmd->args.steps,
 					 .inspect = show_model,
 					 .ctx = cmd };
 	struct nps_summary summary;

@@ -13,6 +13,12 @@
 int nps_derive__links(struct nps_model *model);
 
 /*
+ * Fills `step` with the iterations that repeat in the launches, if model->step_source allows; see
+ * docs/steps.md. Before nps_derive__steps(). 0 or negative errno.
+ */
+int nps_derive__step_periods(struct nps_model *model);
+
+/*
  * Calls FN for each copy to, from or on a device that an operator ran but does not list among its
  * connections, as in databases of torch_npu: with the operator's row of `torch` and the copy's connection.
  * 0, or what FN returned.

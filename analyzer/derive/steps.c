@@ -147,7 +147,7 @@ static int call_requested_at(struct step_walk *s, size_t row, uint64_t *time)
 	int err = nps_queue__at(&s->queue, api->gtid[row], api->start[row], &dequeue);
 
 	*time = api->start[row];
-	if (dequeue == NPS_NONE)
+	if (dequeue == NPS_NONE || s->m->steps_found) /* these begin with calls */
 		return err;
 	enqueue = nps_index__get(&s->put, s->m->torch.correlation[dequeue]);
 	if (enqueue != NPS_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where host time went: a table of our own. */
+/* Tables of our own: where host time went; steps that were found. */
 #include "derive/host.h"
 #include "export/table.h"
 
@@ -38,7 +38,33 @@ static const struct nps_csv_table table = { "npuscope_host_breakdown", .unstampe
 					    .requested = NPS_REQUESTED_OS,
 					    NPS_CSV_OF(host_breakdown, columns) };
 
+static void put_step_duration(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+{
+	const struct nps_found_step_table *t = &csv->model->found_step;
+
+	(void)ctx;
+	nps_csv__milli(csv, t->end[row->at[0]] - t->start[row->at[0]]);
+}
+
+#define STEP_COL(title, format, column) NPS_CSV_COL(title, format, found_step, column)
+
+static const struct nps_csv_column step_columns[] = {
+	STEP_COL("Step", NUMBER, id),
+	STEP_COL("Start(us)", TIME, start),
+	NPS_CSV_BY("Duration(us)", put_step_duration),
+	STEP_COL("Source", TEXT, source),
+	STEP_COL("Confidence", DECIMAL, confidence),
+	STEP_COL("Kind", NUMBER, kind),
+	STEP_COL("Role", TEXT_OR_BLANK, role),
+	STEP_COL("Irregular", NUMBER, irregular),
+};
+
+static const struct nps_csv_table step_table = { "npuscope_steps", .unstamped = true,
+						 NPS_CSV_OF(found_step, step_columns) };
+
 int nps_export__host_csv(const struct nps_export *ex, int dirfd)
 {
-	return nps_csv_table__write(ex, dirfd, &table, NULL);
+	int err = nps_csv_table__write(ex, dirfd, &table, NULL);
+
+	return err ? err : nps_csv_table__write(ex, dirfd, &step_table, NULL);
 }

@@ -46,7 +46,7 @@ int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *pa
 /* driver_statistic.csv and npuscope_driver_tasks.csv, if the NPU's driver was traced. */
 int nps_export__driver_csv(const struct nps_export *ex, int dirfd);
 
-/* npuscope_host_breakdown.csv. */
+/* npuscope_host_breakdown.csv, npuscope_steps.csv. */
 int nps_export__host_csv(const struct nps_export *ex, int dirfd);
 
 /* npuscope.pftrace. */

@@ -244,6 +244,10 @@ static int report(struct nps_find *find, struct summary *s)
 	int err;
 
 	cJSON_AddNumberToObject(section, "count", (double)m->step.t.len);
+	if (m->found_step.t.len && m->found_step.t.len == m->step.t.len) {
+		cJSON_AddStringToObject(section, "source", nps_model__text(m, m->found_step.source[0]));
+		cJSON_AddNumberToObject(section, "confidence", m->found_step.confidence[0]);
+	}
 	nps_find__number(section, "median_us", s->middle);
 	nps_find__number(section, "p90_us", s->p90);
 	nps_find__number(section, "slowest_us", s->rows[0].total);

@@ -12,6 +12,7 @@
 #include "base/string_table.h"
 #include "base/vec.h"
 #include "model/lost.h"
+#include "model/step_source.h"
 #include "schema/tables.h"
 
 struct cJSON;
@@ -72,6 +73,9 @@ struct nps_model {
 	bool comm_analyzed; /* comm_time, comm_bandwidth and comm_matrix were imported */
 	bool step_traced; /* step_trace was imported */
 	bool overlapped; /* overlap was imported */
+	enum nps_step_source step_source; /* requested; AUTO: of a session */
+	bool steps_found; /* rows of `step` are iterations that were found in the sequence of launches */
+	double step_confidence; /* share of the launches that repeat in these */
 	bool sampled; /* the collector sampled devices: also what the torch profiler does not import */
 	bool runs_lost; /* some rows of `run` are missing */
 	uint64_t unnamed_kernels, shapeless_kernels; /* of which the capture has less than of others */

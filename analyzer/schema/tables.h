@@ -254,6 +254,21 @@ enum nps_api_type {
 	C(time, start)                                                                                       \
 	C(time, end)
 
+/*
+ * Steps that no marker names: rows of `step` that were found. kind: number of the sequence of launches that
+ * repeats, 0: like none. role: what its kernels are known to be of, NPS_NONE unknown. irregular: 1 if it is
+ * not exactly that sequence. confidence: share of all launches that repeat in steps.
+ */
+#define NPS_FOUND_STEP_COLUMNS(C)                                                                            \
+	C(i64, id)                                                                                           \
+	C(time, start)                                                                                       \
+	C(time, end)                                                                                         \
+	C(text, source)                                                                                      \
+	C(f64, confidence)                                                                                   \
+	C(u32, kind)                                                                                         \
+	C(text, role)                                                                                        \
+	C(u32, irregular)
+
 #define NPS_GC_COLUMNS(C)                                                                                    \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -613,6 +628,7 @@ enum nps_api_type {
 	T(link, NPS_LINK_COLUMNS)                                                                            \
 	T(frame, NPS_FRAME_COLUMNS)                                                                          \
 	T(step, NPS_STEP_COLUMNS)                                                                            \
+	T(found_step, NPS_FOUND_STEP_COLUMNS)                                                                \
 	T(gc, NPS_GC_COLUMNS)                                                                                \
 	T(osrt, NPS_OSRT_COLUMNS)                                                                            \
 	T(osrt_sum, NPS_OSRT_SUM_COLUMNS)                                                                    \

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whole captures of the simulated job, compared with the simulator's log."""
 
+import bisect
 import json
 import signal
+import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -168,6 +170,79 @@ def another_profilers_log_is_read_along(case: Case) -> None:
     check = case.run(["/usr/bin/python3", ROOT / "tools" / "npusim" / "selftest.py", case.path("truth"),
                       case.path("own")], seconds=60)
     assert check.status == 0, f"the job's own profile suffered: {check.out} {check.err}"
+
+
+# --- steps without any marker -------------------------------------------------------------------------------
+
+def truth_lines(path: Path, kind: str) -> list[list[str]]:
+    return [fields for fields in (line.split("\t") for line in path.read_text().splitlines()) if fields[0] == kind]
+
+
+def first_kernels(case: Case, pid: int) -> list[tuple[int, int, int]]:
+    """By the job's own log, in Unix ns: each step's begin, begin of its first kernel's launch, end."""
+    whole = case.path("truth") / f"truth.{pid}.tsv"
+    clocks = sorted((int(raw), int(real)) for _kind, raw, _mono, real in truth_lines(whole, "clock"))
+
+    def real(raw: int) -> int:
+        at = max(bisect.bisect_right(clocks, (raw, 0)) - 1, 0)
+        return raw - clocks[at][0] + clocks[at][1]
+
+    # A launch of a kernel names it; SQEs that are none are named in words.
+    kernels = sorted(int(f[4]) for f in truth_lines(whole, "launch") if f[10] not in NO_KERNELS)
+    steps = []
+    for _kind, _number, begin, end in truth_lines(whole.with_suffix(".steps.tsv"), "step"):
+        at = bisect.bisect_left(kernels, int(begin))
+        assert at < len(kernels) and kernels[at] < int(end), "a step without a kernel"
+        steps.append((real(int(begin)), real(kernels[at]), real(int(end))))
+    return sorted(steps)
+
+
+def found_steps(result: Path) -> list[tuple[int, int]]:
+    database = next(result.rglob("ascend_pytorch_profiler_*.db"))
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'STEP_TIME'").fetchone():
+            return []
+        return sorted(db.execute("SELECT startNs, endNs FROM STEP_TIME"))
+
+
+NO_KERNELS = {"MEMCPY_ASYNC", "EVENT_RECORD", "EVENT_WAIT", "NOTIFY_WAIT", "NOTIFY_RECORD", "SDMA", "WRITE_VALUE",
+              "PLACE_HOLDER"}
+
+
+def unmarked_steps(case: Case, *options: str) -> Path:
+    """Steps found in the sequence of launches are those that the job counts, from their first kernel on."""
+    session = capture(case, 6, *options, ranks=1).expect(DONE).session
+    pid = int(next(case.path("truth").glob("truth.*.steps.tsv")).name.split(".")[1])
+    found, truth = found_steps(session.path), first_kernels(case, pid)
+    assert len(found) >= 30, f"{len(found)} steps"
+    starts = [start for start, _end in found]
+    inside = [step for step in truth if starts[0] - SLACK_NS <= step[1] <= starts[-1] + SLACK_NS]
+    errors = [min(abs(start - step[1]) for step in inside) for start in starts]
+    missed = [step for step in inside if min(abs(start - step[1]) for start in starts) > SLACK_NS]
+    assert sum(error > SLACK_NS for error in errors) <= 0.02 * len(found), sorted(errors)[-5:]
+    assert len(missed) <= 0.02 * len(inside), f"{len(missed)} of {len(inside)} steps are missing"
+    return session.path
+
+
+SLACK_NS = 200_000  # a step takes some 20 ms
+
+
+@test
+def steps_without_a_marker(case: Case) -> None:
+    path = unmarked_steps(case)
+    metadata = json.loads(next(path.rglob("profiler_metadata.json")).read_text())["npuscope"]
+    assert metadata["step_source"] == "period" and metadata["step_confidence"] > 0.9, metadata
+
+
+@test
+def steps_without_a_marker_or_device_log(case: Case) -> None:
+    unmarked_steps(case, "--task-source", "host")
+
+
+@test
+def no_steps_on_request(case: Case) -> None:
+    result = capture(case, 3, "--step-source", "none", ranks=1).expect(DONE)
+    assert not found_steps(result.session.path)
 
 
 if __name__ == "__main__":

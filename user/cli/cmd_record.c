@@ -11,9 +11,9 @@
 /* Analyses what was captured. Returns the exit status. */
 static int analyze(const struct nps_record_args *a, struct nps_capture *c)
 {
-	struct nps_analyze_opts opts = { .size = sizeof(opts),
-					 .formats = a->formats,
-					 .show_self = a->show_self };
+	struct nps_analyze_opts opts = {
+		.size = sizeof(opts), .formats = a->formats, .show_self = a->show_self, .steps = a->steps
+	};
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
 	uint64_t stacks = 0, whole = 0;

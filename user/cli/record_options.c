@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "aic_metric_rows.h"
+#include "cli/analyzer_options.h"
 #include "cli/cmd.h"
 #include "core/log.h"
 #include "export/formats.h"
@@ -333,6 +334,8 @@ static const struct nps_option record_options[] = {
 	{ NPS_OPTION_FLAG, 0, "show-self",
 	  .help = "Include threads of the helper library that npuscope has in the job", AT(bool, show_self),
 	  .otherwise = "left out" },
+	{ NPS_OPTION_WORD, 0, "step-source", "SOURCE", "Where the steps of the results come from",
+	  AT(enum nps_step_source, steps), .words = nps_step_source_words, .value = "auto" },
 
 	{ NPS_OPTION_GROUP, .name = "Messages" },
 	{ NPS_OPTION_FLAG, 'q', "quiet", .help = "Only warnings, and the paths of the results",

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "analyze.h"
 #include "capture/capture.h"
 #include "cli/options.h"
 
@@ -17,6 +18,7 @@ struct nps_record_args {
 	char marker[256];
 	unsigned int formats; /* NPS_FORMAT_* of the results; 0: none */
 	bool quiet, verbose, show_self;
+	enum nps_step_source steps;
 	unsigned int host_sys; /* NPS_HOST_SYS_* */
 	bool has_host_sys;
 };

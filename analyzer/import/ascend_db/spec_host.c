@@ -90,6 +90,17 @@ COLUMNS(host_mem, NPS_HOST_MEM_COLUMNS)
 COLUMNS(host_disk, NPS_HOST_DISK_COLUMNS)
 COLUMNS(host_network, NPS_HOST_NETWORK_COLUMNS)
 
+static const struct nps_db_column found_step[] = {
+	C(found_step, "id", INTEGER, NUMBER, id),
+	C(found_step, "startNs", INTEGER, NUMBER, start),
+	C(found_step, "endNs", INTEGER, NUMBER, end),
+	C(found_step, "source", TEXT, TEXT, source),
+	C(found_step, "confidence", NUMERIC, NUMBER, confidence),
+	C(found_step, "kind", INTEGER, NUMBER, kind),
+	C(found_step, "role", TEXT, TEXT, role),
+	C(found_step, "irregular", INTEGER, NUMBER, irregular),
+};
+
 static const struct nps_db_column breakdown[] = {
 	C(host_breakdown, "step", TEXT, TEXT, step),
 	C(host_breakdown, "startNs", INTEGER, NUMBER, start),
@@ -205,6 +216,10 @@ const struct nps_db_table nps_db_host_tables[] = {
 	SAMPLES("HOST_MEM_USAGE", host_mem, host_mem),
 	SAMPLES("HOST_DISK_USAGE", host_disk, host_disk),
 	SAMPLES("HOST_NETWORK_USAGE", host_network, host_network),
+	{ .name = "NPUSCOPE_STEP",
+	  NPS_DB_COLUMNS(found_step),
+	  NPS_DB_OF(found_step),
+	  .generations = NPS_DB_BOTH },
 	{ .name = "NPUSCOPE_HOST_BREAKDOWN",
 	  NPS_DB_COLUMNS(breakdown),
 	  NPS_DB_OF(host_breakdown),
