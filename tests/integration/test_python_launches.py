@@ -4,13 +4,14 @@
 
 import csv
 import json
+import platform
 import struct
 import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Optional
 
-from harness import DONE, JOB_SOURCES, USAGE, Case, Running, Session, environment, main, need_npusim, test
+from harness import DONE, JOB_SOURCES, PARTIAL, USAGE, Case, Running, Session, build_library, environment, main, need, need_npusim, test
 from records import API, EVENT, PYSTACK, Event, chunks
 
 STACK = struct.Struct("<BBHIQQ")  # struct nps_py_stack, without its frames
@@ -202,6 +203,25 @@ def fresh_code(case: Case) -> None:
     assert not stacks.missing
     addresses = {code for _pid, code, _mark in stacks.codes}
     assert len(addresses) < len(stacks.codes) / 2, "no address was used again: the test shows nothing"
+
+
+@test
+def made_up_states(case: Case) -> None:
+    """Thread states, frames and code objects that make no sense: each walk ends, and nothing else is lost."""
+    need(platform.machine() == "x86_64", "x86-64")
+    library = build_library(case, "python_evil_lib.c", "libevil.so", case.path("lib"))
+    session, log = capture(case, f"evil:{library}", "--export", "none")
+    stacks, found = recorded(session.path)
+    assert session.json["drops"]["ring"]["pystack"] == 0, session.json["drops"]
+    real = {tid: [stack for stack in of_thread if stack in log[tid]] for tid, of_thread in found.items()}
+    same(real, log)
+    launched = [e for e in events_of(session.path, API) if e.probe == events_of(session.path, PYSTACK)[0].probe]
+    assert len(launched) == 2 * sum(map(len, log.values())), "not every launch is recorded"
+    cycles = [frames for stack, frames in stacks.stacks.items() if stacks.flags[stack] & CUT]
+    assert cycles and all(len(frames) == MOST_FRAMES and len(set(frames)) == 1 for frames in cycles), cycles
+    wild = [frames for of_thread in found.values() for frames in of_thread if frames not in sum(log.values(), [])]
+    assert {len(frames) for frames in wild} <= {1, MOST_FRAMES}, wild
+    case.analyze(session.path, "-o", case.path("result")).expect(DONE, PARTIAL)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 """Launches kernels from all kinds of Python code, and writes the interpreter's own view of each stack.
 
 python_launches_job.py LOG [KIND]: LOG gets a line of JSON for each launch: thread id, and the frames as
-[file, line, qualified name], innermost first. KIND is `shapes`, or `fresh`: code that is made and freed
-again and again.
+[file, line, qualified name], innermost first. KIND is `shapes`; `fresh`: code that is made and freed again
+and again; or `evil:LIBRARY`: a library that launches with made-up thread states.
 """
 import ctypes
 import json
@@ -158,6 +158,17 @@ def fresh(names):
         exec(compile(text, f"file{i % 3}.py", "exec"), {"launch": launch})
 
 
+def evil(lib, how):
+    """Launches with a made-up thread state: not logged, as it has no stack that makes sense."""
+    call = ctypes.PyDLL(lib).evil_launch  # without releasing the lock: nobody else sees it
+    call.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint]
+    runtime = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+    key = ctypes.c_uint.from_address(runtime + 596).value  # autoTSSkey of 3.11 on x86-64
+    launch_at = ctypes.cast(acl.aclrtLaunchKernel, ctypes.c_void_p)
+    error = call(launch_at, function, local.stream, how, id(evil.__code__), key)
+    assert not error, error
+
+
 def run(kind, rounds):
     acl.aclrtSetDevice(0)
     local.stream = ctypes.c_void_p()
@@ -165,6 +176,10 @@ def run(kind, rounds):
     for _ in range(rounds):
         if kind == "fresh":
             fresh(300)
+        elif kind.startswith("evil:"):
+            for how in range(6):
+                launch()
+                evil(kind[len("evil:"):], how)
         else:
             shapes()
     acl.aclrtSynchronizeStream(local.stream)
