@@ -3,6 +3,7 @@
 """Python stacks of launches. Witnesses: the interpreter's own view, and its decoder of line tables."""
 
 import csv
+import functools
 import json
 import platform
 import struct
@@ -11,7 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Optional
 
-from harness import DONE, JOB_SOURCES, PARTIAL, USAGE, Case, Running, Session, build_library, environment, main, need, need_npusim, test
+from harness import (DONE, JOB_SOURCES, PARTIAL, USAGE, Case, Running, Session, add_test, build_library, environment,
+                     main, need, need_npusim, test)
 from records import API, EVENT, PYSTACK, Event, chunks
 
 STACK = struct.Struct("<BBHIQQ")  # struct nps_py_stack, without its frames
@@ -100,17 +102,18 @@ def recorded(session: Path) -> tuple[Stacks, dict[int, list[Frames]]]:
     return stacks, found
 
 
-def job(case: Case, kind: str = "shapes") -> tuple[Running, Path]:
+def job(case: Case, kind: str = "shapes", python: Path = Path("/usr/bin/python3")) -> tuple[Running, Path]:
     need_npusim()
     log = case.path("log")
-    run = case.start(["/usr/bin/python3", JOB_SOURCES / "python_launches_job.py", log, kind],
+    run = case.start([python, JOB_SOURCES / "python_launches_job.py", log, kind],
                      env=environment(sim=True, agent=True))
     run.wait_for(r"^ready$")
     return run, log
 
 
-def capture(case: Case, kind: str, *options: str) -> tuple[Session, dict[int, list[Frames]]]:
-    run, log = job(case, kind)
+def capture(case: Case, kind: str, *options: str,
+            python: Path = Path("/usr/bin/python3")) -> tuple[Session, dict[int, list[Frames]]]:
+    run, log = job(case, kind, python)
     record = case.record("-p", run.pid, "-o", case.path("out"), "--py-stacks", "launch", *options)
     run.send("")
     run.wait_for(r"^done$")
@@ -179,6 +182,23 @@ def device_time(case: Case) -> None:
     assert not any("python" in e.get("args", {}) for e in calls if e["name"] == "AscendCL@aclrtSynchronizeStream")
     shown = case.npuscope("show", session.path).expect(DONE).out
     assert "device time by line of Python" in shown, shown
+
+
+def version(case: Case, python: Path) -> None:
+    """Another interpreter: the analysis has its stacks as the interpreter reported them."""
+    session, log = capture(case, "shapes", "--export", "none", python=python)
+    case.analyze(session.path, "-o", case.path("result")).expect(DONE)
+    folded = (output(case.path("result")) / "npuscope_device_by_line.folded").read_text(encoding="utf-8")
+    found = {line.rsplit(";", 1)[0] for line in folded.splitlines()}
+    expected = {line_of(stack) for stacks in log.values() for stack in stacks}
+    assert found == expected, [sorted(found - expected)[:3], sorted(expected - found)[:3]]
+    assert session.json["events"]["pystack"] == sum(map(len, log.values()))
+
+
+for _python in sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3")):
+    _version = _python.parents[1].name
+    if int(_version.split(".")[1]) >= 8:
+        add_test(f"python_{_version}", functools.partial(version, python=_python))
 
 
 @test

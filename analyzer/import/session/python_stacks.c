@@ -111,6 +111,8 @@ static size_t append_text(char *out, size_t len, size_t size, const char *text)
 	return len;
 }
 
+#define UNITS 0x030a /* the version whose f_lasti counts units of 2 bytes */
+
 /* "file.py(12): function" */
 static size_t frame_text(const struct nps_session *rec, uint32_t pid, const struct nps_py_stack_frame *f,
 			 char *out, size_t size)
@@ -119,13 +121,15 @@ static size_t frame_text(const struct nps_session *rec, uint32_t pid, const stru
 	uint32_t row = nps_map__get(&py->code_of, code_key(pid, f->code, f->fingerprint));
 	const struct python_code *code;
 	size_t len;
+	int32_t at;
 	int line;
 
 	if (row == NPS_NONE)
 		return (size_t)snprintf(out, size, "[unknown]");
 	code = &NPS_AT(&py->codes, struct python_code, row);
+	at = code->version == UNITS ? (int32_t)((uint32_t)f->instruction * 2) : f->instruction;
 	line = nps_python_line(code->version, (int32_t)code->first_line,
-			       (const uint8_t *)py->lines.data + code->lines, code->n_lines, f->instruction);
+			       (const uint8_t *)py->lines.data + code->lines, code->n_lines, at);
 	len = append_text(out, 0, size - 20, nps_strings__get(&rec->strings, code->file));
 	len += (size_t)snprintf(out + len, size - len, "(%d): ", line);
 	len = append_text(out, len, size, nps_strings__get(&rec->strings, code->name));

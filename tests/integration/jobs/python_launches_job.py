@@ -30,7 +30,7 @@ def frames_of(frame):
     frames = []
     while frame:
         code = frame.f_code
-        frames.append([code.co_filename, frame.f_lineno, code.co_qualname])
+        frames.append([code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)])
         frame = frame.f_back
     return frames
 
