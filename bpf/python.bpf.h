@@ -52,7 +52,7 @@ struct python_state {
 	__u32 reserved;
 	__u64 frame[NPS_PY_FRAME_BYTES / 8 + 1];
 	__u64 code[PY_HEAD / 8];
-	__u64 object[4];
+	__u64 object[8];
 	struct nps_py_stack stack;
 };
 
@@ -225,13 +225,15 @@ static __always_inline __s32 frame_instruction(const struct python_state *s, con
 /* Mixes in the length and the first bytes of a str or bytes object, whose data begins at DATA. */
 static __noinline __u64 mix_object(struct python_state *s, __u64 h, __u64 address, __u16 length, __u16 data)
 {
-	__u64 *w = s->object;
+	__u32 at = (__u16)(data - length) / 8;
 
-	w[0] = w[1] = w[2] = w[3] = 0;
-	bpf_probe_read_user(w, sizeof(*w), (void *)(address + length));
-	bpf_probe_read_user(w + 1, 3 * sizeof(*w), (void *)(address + data));
-	h = py_mix(py_mix(h, address), w[0]);
-	return py_mix(py_mix(py_mix(h, w[1]), w[2]), w[3]);
+	/* one read: what is between them changes, and is not used */
+	if (bpf_probe_read_user(s->object, sizeof(s->object), (void *)(address + length)))
+		__builtin_memset(s->object, 0, sizeof(s->object));
+	h = py_mix(py_mix(h, address), s->object[0]);
+	for (int i = 0; i < 3; i++)
+		h = py_mix(h, s->object[PY_AT(at + i, 8)]);
+	return h;
 }
 
 /*

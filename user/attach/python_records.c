@@ -182,10 +182,10 @@ static size_t code_add_text(const struct nps_py_code *c, const struct nps_py_tex
 	if (want > TEXT_BYTES)
 		want = TEXT_BYTES;
 	got = read_process(c->pid, t->address + header, raw, want);
-	if (got < n || memcmp(raw, t->raw, n))
-		memcpy(raw, t->raw, n); /* it was freed since */
-	else
+	if (got >= n && !memcmp(raw, t->raw, n))
 		n = got;
+	else
+		memcpy(raw, t->raw, n); /* it was freed since */
 	return nps_python_text__decode(c->version, t->state, t->length, raw, n, out, NPS_PY_TEXT_MAX, cut);
 }
 
