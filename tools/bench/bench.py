@@ -3,7 +3,7 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the sections of
-docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, osrt, device, events,
+docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, torch, osrt, device, events,
 ingest, driver, soak, sessions, raw. Tools that are not installed are left out, which a line reports.
 """
 import csv
@@ -29,6 +29,7 @@ import ingest
 import launches
 import soak
 import start
+import torch_ops
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build/bench"
@@ -363,6 +364,7 @@ def main():
                 "start": lambda: start.measure(NPUSCOPE, OUT, ROUNDS, add, progress),
                 "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", add, progress),
                 "attach": attach_detach,
+                "torch": lambda: torch_ops.torch_ops(NPUSCOPE, OUT, ROUNDS, add, progress),
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, progress),
                 "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),
                 "driver": lambda: (driver.calls(NPUSCOPE, OUT, add, progress), driver.in_machines(OUT, add, progress)),
