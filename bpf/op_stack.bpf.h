@@ -21,11 +21,12 @@ struct open_op {
 	__u64 sp; /* at the entry */
 	__u64 return_address; /* at sp while the call is open; 0: unknown */
 	__u64 slot[4];
+	__u32 npu_calls; /* of the thread before it */
 	__u16 probe;
 	__u16 number; /* of the operator */
 	__u16 group; /* of probes */
 	__u8 flags; /* NPS_F_* */
-	__u8 pad;
+	__u8 pad[5];
 };
 
 /* Results of loops are kept in memory: see call_stack. */

@@ -13,8 +13,11 @@
 #include "python.bpf.h"
 #include "text.bpf.h"
 
+const volatile __u8 ops = NPS_OPS_NONE; /* which are recorded */
+
 struct op_state {
 	struct op_stack stack;
+	__u32 npu_calls; /* of the thread, so that those within an operator are known */
 	struct text_scratch text;
 };
 
@@ -26,6 +29,38 @@ struct {
 } op_threads SEC(".maps");
 
 static const struct op_state no_op_state = {};
+
+/* Does a call of PROBE give the NPU work, or wait for it? */
+static __always_inline bool is_npu_call(__u16 probe)
+{
+	switch (spec_of(probe)->call) {
+	case NPS_CALL_LAUNCH:
+	case NPS_CALL_MEMCPY:
+	case NPS_CALL_COLLECTIVE:
+	case NPS_CALL_SYNC_DEVICE:
+	case NPS_CALL_SYNC_STREAM:
+	case NPS_CALL_SYNC_EVENT:
+		return true;
+	}
+	return probe == NPS_PROBE_TORCH_ENQUEUE || probe == NPS_PROBE_NN_PHASE1 || probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT;
+}
+
+/* --ops npu: the operators that the thread is in reach the NPU. */
+static __always_inline void note_npu_call(__u16 probe)
+{
+	struct op_state *st;
+
+	if (ops != NPS_OPS_NPU || !is_npu_call(probe))
+		return;
+	st = local_find(&op_threads);
+	if (st)
+		st->npu_calls++;
+}
+
+static __always_inline bool is_op_wanted(const struct op_state *st, const struct open_op *op)
+{
+	return ops != NPS_OPS_NPU || st->npu_calls != op->npu_calls;
+}
 
 static __always_inline void op_send(const struct open_op *op, __u64 pid_tgid, __u64 end, __u8 how)
 {
@@ -47,8 +82,10 @@ static __always_inline void op_send(const struct open_op *op, __u64 pid_tgid, __
 }
 
 /* Calls above DEPTH were left by an exception, longjmp, or the end of the thread, at the latest now. */
-static __always_inline void ops_unwind(struct op_stack *st, __u32 depth, __u64 pid_tgid, __u64 now)
+static __always_inline void ops_unwind(struct op_state *state, __u32 depth, __u64 pid_tgid, __u64 now)
 {
+	struct op_stack *st = &state->stack;
+
 	for (int i = 0; i < OP_DEPTH; i++) {
 		__u32 top = st->depth - 1;
 		const struct open_op *op;
@@ -58,7 +95,8 @@ static __always_inline void ops_unwind(struct op_stack *st, __u32 depth, __u64 p
 		op = &st->ops[MASKED(top, OP_DEPTH)];
 		if (group_state[MASKED(op->group, NPS_GROUPS)] != NPS_GROUP_DETACHED) {
 			count_up(NPS_COUNTER_UNRETURNED);
-			op_send(op, pid_tgid, now, NPS_F_UNWOUND);
+			if (is_op_wanted(state, op))
+				op_send(op, pid_tgid, now, NPS_F_UNWOUND);
 		}
 		st->depth = top;
 	}
@@ -161,7 +199,7 @@ int op_entry(struct pt_regs *ctx)
 	}
 	ops_at_entry(&st->stack, sp);
 	ops_check(&st->stack);
-	ops_unwind(&st->stack, st->stack.found, pid_tgid, now);
+	ops_unwind(st, st->stack.found, pid_tgid, now);
 	if (group_state[MASKED(group, NPS_GROUPS)] != NPS_GROUP_ATTACHED)
 		return 0;
 	if (st->stack.depth >= OP_DEPTH) {
@@ -174,6 +212,7 @@ int op_entry(struct pt_regs *ctx)
 	op->group = group;
 	op->sp = sp;
 	op->return_address = return_address(sp);
+	op->npu_calls = st->npu_calls;
 	op->flags = 0;
 	op->slot[0] = op->number;
 	op->slot[1] = op->slot[2] = op->slot[3] = 0;
@@ -194,6 +233,7 @@ int op_end(struct pt_regs *ctx)
 	__u64 cookie = cookie_of(ctx), pid_tgid = bpf_get_current_pid_tgid();
 	__u64 now = bpf_ktime_get_ns();
 	struct op_state *st;
+	const struct open_op *op;
 
 	if (!target_flags(pid_tgid >> 32) || ended_at)
 		return 0;
@@ -204,8 +244,10 @@ int op_end(struct pt_regs *ctx)
 	ops_at_end(&st->stack, PT_REGS_SP(ctx), NPS_COOKIE_PROBE(cookie), NPS_COOKIE_NUMBER(cookie));
 	if (st->stack.found >= OP_DEPTH)
 		return 0;
-	ops_unwind(&st->stack, st->stack.found + 1, pid_tgid, now);
-	op_send(&st->stack.ops[MASKED(st->stack.found, OP_DEPTH)], pid_tgid, now, 0);
+	ops_unwind(st, st->stack.found + 1, pid_tgid, now);
+	op = &st->stack.ops[MASKED(st->stack.found, OP_DEPTH)];
+	if (is_op_wanted(st, op))
+		op_send(op, pid_tgid, now, 0);
 	st->stack.depth = st->stack.found;
 	return 0;
 }
@@ -218,7 +260,7 @@ int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 	struct op_state *st = local_find(&op_threads);
 
 	if (st && target_flags(pid_tgid >> 32) && !ended_at)
-		ops_unwind(&st->stack, 0, pid_tgid, bpf_ktime_get_ns());
+		ops_unwind(st, 0, pid_tgid, bpf_ktime_get_ns());
 	local_forget(&op_threads);
 	return 0;
 }
@@ -245,7 +287,7 @@ int open_operators(struct bpf_iter__task *ctx)
 
 		if (i >= st->stack.depth)
 			break;
-		if (op->start >= ended_at || was_left(op->sp, sp) ||
+		if (!is_op_wanted(st, op) || op->start >= ended_at || was_left(op->sp, sp) ||
 		    group_state[MASKED(op->group, NPS_GROUPS)] == NPS_GROUP_DETACHED)
 			continue;
 		e.probe = op->probe;

@@ -13,6 +13,7 @@
 #include "cookie.bpf.h"
 #include "ending.bpf.h"
 #include "mstx.bpf.h"
+#include "operators.bpf.h"
 #include "python.bpf.h"
 #include "streams.bpf.h"
 #include "text.bpf.h"
@@ -363,6 +364,7 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		c->wanted = name_wanted(&st->text);
 	st->stack.depth++;
+	note_npu_call(probe);
 	c->start = bpf_ktime_get_ns();
 	python_stack_send(python, probe, bpf_get_current_pid_tgid(), c->start);
 	return 0;
@@ -691,6 +693,7 @@ int call_mark(struct pt_regs *ctx)
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid_tgid >> 32))
 		return 0;
 	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	note_npu_call(probe);
 	if (probe == NPS_PROBE_SQ_TASK_SEND) {
 		if (!ended_at)
 			submission_entered(ctx, now, pid_tgid);
@@ -745,8 +748,6 @@ int operands(struct pt_regs *ctx)
 		send_executor(st);
 	return 0;
 }
-
-#include "operators.bpf.h"
 
 /* The calls that a thread is in at the end. They have no results yet; the collector removes those slots. */
 SEC("iter/task")

@@ -17,6 +17,9 @@
 #define NPS_MAX_COMMS 64 /* communicators of one HcclCommInitAll */
 #define NPS_MAX_DEPTH 16 /* probed calls nested in one thread */
 
+/* Which operators of PyTorch are recorded: those in which the thread calls the NPU, or all. */
+enum nps_ops { NPS_OPS_NONE, NPS_OPS_NPU, NPS_OPS_ALL };
+
 /* Value in the targets map. */
 #define NPS_TARGET_WATCH 0x1
 #define NPS_TARGET_FOLLOW 0x2 /* children become targets too */

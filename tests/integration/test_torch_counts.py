@@ -6,14 +6,18 @@ import json
 import re
 import subprocess
 import sys
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from typing import Any
 
-from harness import JOB_SOURCES, Case, Session, catalogue, main, need, need_root, test
-from records import API
+from harness import (JOB_SOURCES, ROOT, Case, Session, catalogue, environment, main, need, need_npusim, need_root,
+                     test)
+from records import API, MARK
 
 NO_RESULT, UNWOUND, UNFINISHED = 0x20, 0x40, 0x80
 OP, NODE = "at::_ops::*::call", "torch::autograd::Engine::evaluate_function"
+ENQUEUE = "at_npu::native::OpCommand::RunOpApi*"
+PHASE1, PHASE2 = "_Z19InitL2Phase1ContextPKcPP13aclOpExecutor", "_Z19InitL2Phase2ContextPKcP13aclOpExecutor"
 SEQUENCE, BACKWARD = "_ZN2at15sequence_number17get_and_incrementEv", "torch::autograd::Engine::execute"
 
 
@@ -107,6 +111,40 @@ def counts_of_one_thread(case: Case) -> None:
 @test
 def counts_of_three_threads(case: Case) -> None:
     counts_are_equal(case, 3)
+
+
+@test
+def only_those_that_reach_the_npu(case: Case) -> None:
+    """--ops npu: each operator has a call of the NPU in it, and what torch_npu queues is in an operator."""
+    need_root()
+    need_npusim()
+    package = ROOT / "build" / "npusim" / "torch" / "plain"
+    need((package / "torch_npu" / "lib" / "libtorch_npu.so").exists(),
+         "build/npusim/torch: sudo sh tools/setup.sh torch, then make torchsim")
+    job = case.start(["/usr/bin/python3", JOB_SOURCES / "torch_train.py", "--steps", 0, "--model", "linear"],
+                     env=environment(sim=True, PYTHONPATH=package, PYTHONDONTWRITEBYTECODE="1"), cwd=case.dir)
+    job.wait_for("^ready", seconds=120)
+    session = case.record("-p", job.pid, "-d", "2s", "-o", case.path("out"), "--ops", "npu", "--export",
+                          "none").result(90).expect(0).session
+    pid = job.pid
+    job.kill()
+    assert not session.dropped(), session.json["drops"]
+    ids = catalogue()
+    queued = sorted((e.tid, e.start) for e in session.of(MARK, pid) if e.probe == ids[ENQUEUE][0])
+    reach = {ids[symbol][0] for symbol in ids if re.match(r"aclrt(Launch|Memcpy|Synchronize)|rt(Kernel|s?Launch|Memcpy)",
+                                                           symbol)} | {ids[symbol][0] for symbol in (PHASE1, PHASE2, ENQUEUE)}
+    calls_of_npu = sorted((e.tid, e.start) for e in session.events if e.pid == pid and e.probe in reach)
+    ops = calls(session, pid, OP) + calls(session, pid, NODE)
+    assert len(queued) > 100 and len(ops) > 100, f"{len(queued)} queued, {len(ops)} operators"
+    idle = [e for e in ops if not e.flags & UNFINISHED and
+            bisect_left(calls_of_npu, (e.tid, e.start)) == bisect_right(calls_of_npu, (e.tid, e.end))]
+    assert not idle, f"{len(idle)} operators without a call: {session.strings[idle[0].body.slot[0]]}"
+    spans = {tid: sorted((e.start, e.end) for e in ops if e.tid == tid) for tid in {e.tid for e in ops}}
+    # An operator that had begun before the capture, and so has no record, is over when 20 others have begun.
+    bare = [(tid, at) for tid, at in queued if at > spans[tid][20][0] and
+            not any(start <= at <= end for start, end in spans[tid])]
+    assert not bare, f"{len(bare)} of {len(queued)} were queued in no operator"
+    assert not calls(session, pid, SEQUENCE)
 
 
 @test

@@ -231,7 +231,9 @@ static void record_values(void **state)
 	assert_int_equal(a->rec.host_sys, NPS_HOST_SYS_SAMPLED);
 	assert_true(!a->rec.osrt);
 	assert_true(record("-a")->rec.devices.all);
-	assert_true(record("-a --ops all")->rec.ops && !record("-a --ops none")->rec.ops);
+	assert_int_equal(record("-a --ops all")->rec.ops, NPS_OPS_ALL);
+	assert_int_equal(record("-a --ops npu")->rec.ops, NPS_OPS_NPU);
+	assert_int_equal(record("-a --ops none")->rec.ops, NPS_OPS_NONE);
 	a = record("-q -- prog -p 5 --level 9");
 	assert_true(a->quiet && !a->rec.n_pids);
 	assert_string_equal(a->rec.command[0], "prog");

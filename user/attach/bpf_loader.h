@@ -27,7 +27,7 @@ struct nps_bpf_loader_opts {
 	/* shorter system calls are summed up; up to NPS_LONGEST_SUMMED; 0: none */
 	uint64_t osrt_threshold_ns;
 	bool shapes; /* tensors and operands too */
-	bool ops; /* PyTorch's operators too */
+	enum nps_ops ops; /* operators of PyTorch too */
 	uint32_t python_at; /* NPS_PY_AT_*: where Python stacks are walked; not on legacy kernels */
 	const struct nps_mstx_opts *mstx; /* selects marks; NULL: all */
 };

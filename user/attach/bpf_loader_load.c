@@ -223,6 +223,7 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	bpf_program__set_autoload(k->runtime->progs.operands, opts->shapes);
 	bpf_program__set_autoload(k->runtime->progs.thread_ended, !k->cap.task_storage);
 	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
+	k->runtime->rodata->ops = opts->ops;
 	bpf_program__set_autoload(k->runtime->progs.op_entry, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.op_end, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.op_thread_ended, opts->ops);

@@ -244,7 +244,7 @@ static void print_libraries(const struct nps_probe_row *row, FILE *out)
 	const char *between = "";
 
 	if (row->libs & NPS_LIB_TORCH)
-		fputs("libtorch_cpu.so", out);
+		fputs(row->id == NPS_PROBE_TORCH_ENQUEUE ? "libtorch_npu.so" : "libtorch_cpu.so", out);
 	if (row->libs & NPS_LIB_OPAPI)
 		fputs("libopapi*.so libaclnn_*.so libcust_opapi.so", out);
 	for (size_t i = 0; i < N_LIBRARIES; i++) {

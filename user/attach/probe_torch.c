@@ -16,16 +16,21 @@
 #define NAME_MAX_BYTES 256 /* of an operator */
 #define FUNCTIONS_MAX 16384
 
-static const char library[] = "libtorch_cpu.so";
-
 bool nps_probes__is_torch(const char *basename)
 {
-	size_t n = sizeof(library) - 1;
+	static const char *const libraries[] = { "libtorch_cpu.so", "libtorch_npu.so" };
 
-	return !strncmp(basename, library, n) && (!basename[n] || basename[n] == '.' || basename[n] == ' ');
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		size_t n = strlen(libraries[i]);
+
+		if (!strncmp(basename, libraries[i], n) &&
+		    (!basename[n] || basename[n] == '.' || basename[n] == ' '))
+			return true;
+	}
+	return false;
 }
 
-/* Functions of the library by the beginning of their mangled names: their parameters differ between versions. */
+/* Functions of the libraries by the beginning of their mangled names: their parameters differ between versions. */
 static const struct {
 	const char *prefix;
 	uint16_t id;
@@ -34,6 +39,9 @@ static const struct {
 	{ "_ZN5torch8autograd6Engine7executeE", NPS_PROBE_TORCH_BACKWARD },
 	{ "_ZN2at15sequence_number17get_and_incrementEv", NPS_PROBE_TORCH_SEQUENCE },
 	{ "_ZN2at4_ops", NPS_PROBE_TORCH_OP },
+	/* RunOpApi, RunOpApiV2, RunOpApiV3: which of them exist depends on the version. */
+	{ "_ZN6at_npu6native9OpCommand8RunOpApiE", NPS_PROBE_TORCH_ENQUEUE },
+	{ "_ZN6at_npu6native9OpCommand10RunOpApiV", NPS_PROBE_TORCH_ENQUEUE },
 };
 
 /* Row of the catalogue for a function, NPS_PROBE_NONE: it is not probed. */
@@ -83,6 +91,10 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 
 	if (nps_probed_file__has_ends(m->file, id, fn->offset))
 		return 0; /* an alias */
+	if (!m->exits) {
+		t->entries_only++;
+		return 0;
+	}
 	err = nps_probes__add_ends(m, fn, id, number, &ends);
 	if (err)
 		return err;
@@ -108,12 +120,18 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 	struct nps_probe_address address;
 	int number = 0;
 
-	if (id == NPS_PROBE_NONE)
+	if (id == NPS_PROBE_NONE || (id == NPS_PROBE_TORCH_SEQUENCE && !t->m->numbers))
 		return 0;
 	if (nps_budget__spent(t->m->budget))
 		return -ETIME;
 	if (t->n >= FUNCTIONS_MAX)
 		return -E2BIG;
+	if (id == NPS_PROBE_TORCH_ENQUEUE) { /* several functions */
+		address = nps_probe_address__find(t->m->elf, fn, nps_probe_rows__get(id), false);
+		if (nps_probed_file__has_at(t->m->file, &address))
+			return 0;
+		return nps_probed_file__add(t->m->file, id, false, &address);
+	}
 	if (id == NPS_PROBE_TORCH_SEQUENCE) { /* it throws nothing, and its result is wanted */
 		if (nps_probed_file__has(t->m->file, id))
 			return 0;
@@ -133,13 +151,13 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 static int collect_torch(struct nps_match *m)
 {
 	struct torch_match t = { .m = m };
-	int err;
+	int no_exits, err;
 
 	if (nps_bpf_loader__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
 		return -ENOTSUP;
-	err = nps_exit_finder__new(m->elf, &m->exits);
-	if (err)
-		return err;
+	no_exits = nps_exit_finder__new(m->elf, &m->exits);
+	if (no_exits == -ENOMEM || no_exits == -ETIME)
+		return no_exits;
 	err = nps_torch_names__new(m->elf, &t.names);
 	if (!err)
 		err = nps_elf__for_each_function(m->elf, false, match_torch, &t);
@@ -149,13 +167,15 @@ static int collect_torch(struct nps_match *m)
 	if (t.entries_only)
 		nps_debug("%u of PyTorch's functions are not probed: their ends are not certain",
 			  t.entries_only);
-	return err;
+	return err || !t.entries_only ? err : no_exits;
 }
 
-int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, unsigned sequence_at,
-			     struct nps_budget *budget)
+int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
+			     unsigned sequence_at, struct nps_budget *budget)
 {
-	struct nps_match m = { .p = p, .budget = budget, .sequence_at = (uint8_t)sequence_at };
+	struct nps_match m = {
+		.p = p, .budget = budget, .numbers = numbers, .sequence_at = (uint8_t)sequence_at
+	};
 
 	return nps_probes__attach_new(p, fd, path, &m, collect_torch);
 }

@@ -36,6 +36,7 @@ struct nps_match {
 	uint32_t lib;
 	bool second; /* attach to second phases of operators */
 	struct nps_exit_finder *exits; /* NULL: ends are not probed */
+	bool numbers; /* of PyTorch's operators are recorded */
 	uint8_t sequence_at; /* of nodes of PyTorch, see nps_probes__attach_torch() */
 	struct nps_probed_file *file;
 };

@@ -70,6 +70,9 @@ static void add_host_sys(const struct nps_record_opts *o, cJSON *r)
 
 static void add_request(const struct nps_capture *c, cJSON *j)
 {
+	static const char *const ops_names[] = {
+		[NPS_OPS_NONE] = "none", [NPS_OPS_NPU] = "npu", [NPS_OPS_ALL] = "all"
+	};
 	static const char *const sources[] = { "auto", "host", "agent", "profiler" };
 	const struct nps_record_opts *o = c->opts;
 	cJSON *r = cJSON_AddObjectToObject(j, "request");
@@ -93,7 +96,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddNullToObject(r, "step_marker");
 	}
 	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
-	cJSON_AddStringToObject(r, "ops", o->ops ? "all" : "none");
+	cJSON_AddStringToObject(r, "ops", ops_names[o->ops]);
 	cJSON_AddBoolToObject(r, "keep_polled", o->keep_polled);
 	if (o->level == NPS_LEVEL_NONE)
 		cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,osrt" : "cpu");

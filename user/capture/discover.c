@@ -318,7 +318,8 @@ static int attach_operators(struct nps_capture *c, struct nps_process *p, const 
 			continue;
 		if (common == -2)
 			common = has_common_phase(c, p, maps);
-		if (common < 0 || (common > 0 && !nps_probes__wants_operators(c->shared.probes)) || !library_opened(p, &maps->v[i], &fd))
+		if (common < 0 || (common > 0 && !nps_probes__wants_operators(c->shared.probes)) ||
+		    !library_opened(p, &maps->v[i], &fd))
 			continue;
 		err = attach_operators_fd(c, &p->budget, fd, maps->v[i].path, common == 0);
 		close(fd);

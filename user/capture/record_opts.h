@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "attach/mstx.h"
+#include "bpf_shared.h"
 #include "driver/device_options.h"
 
 enum nps_task_source_kind { NPS_TASKS_AUTO, NPS_TASKS_HOST, NPS_TASKS_AGENT, NPS_TASKS_PROFILER };
@@ -75,7 +76,7 @@ struct nps_record_opts {
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* to sample, and samples a second */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
-	bool ops; /* operators of PyTorch */
+	enum nps_ops ops; /* operators of PyTorch */
 	uint32_t python_at; /* NPS_PY_AT_*: where Python stacks are walked */
 	bool keep_polled; /* keep probes on functions that the job polls and the kernel single-steps */
 	struct nps_mstx_opts mstx;

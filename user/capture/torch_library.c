@@ -75,8 +75,9 @@ int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int 
 
 	if (read_version(p->pid, path, &major, &minor))
 		sequence_at = nps_torch_library__sequence_at(major, minor);
-	n = nps_probes__attach_torch(c->shared.probes, fd, path, sequence_at, &p->budget);
-	if (n > 0 && !sequence_at)
+	n = nps_probes__attach_torch(c->shared.probes, fd, path, c->opts->ops == NPS_OPS_ALL, sequence_at,
+				     &p->budget);
+	if (n > 0 && !sequence_at && strstr(nps_basename(path), "_cpu"))
 		nps_info("the layout of PyTorch %u.%u is not known: backward nodes of %s have no sequence "
 			 "numbers",
 			 major, minor, path);

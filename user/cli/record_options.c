@@ -102,8 +102,11 @@ static const struct nps_option_word mstx_words[] = {
 };
 
 static const struct nps_option_word ops_words[] = {
-	{ "none", false, .help = "nothing" },
-	{ "all", true, .help = "every one, with its calls of others, and the nodes of backward passes" },
+	{ "none", NPS_OPS_NONE, .help = "nothing" },
+	{ "npu", NPS_OPS_NPU,
+	  .help = "those that give the NPU work, or wait for it, without autograd's sequence numbers" },
+	{ "all", NPS_OPS_ALL,
+	  .help = "every one, with its calls of others, and the nodes of backward passes" },
 	{ NULL },
 };
 
@@ -233,7 +236,7 @@ static const struct nps_option record_options[] = {
 	  AT(bool, rec.keep_polled), .otherwise = "their probes are detached" },
 
 	{ NPS_OPTION_GROUP, .name = "What to record of PyTorch" },
-	{ NPS_OPTION_WORD, 0, "ops", .help = "Operators that the job calls", AT(bool, rec.ops),
+	{ NPS_OPTION_WORD, 0, "ops", .help = "Operators that the job calls", AT(enum nps_ops, rec.ops),
 	  .words = ops_words, .value = "none" },
 
 	{ NPS_OPTION_GROUP, .name = "What to record of the host" },
