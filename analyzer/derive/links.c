@@ -6,8 +6,9 @@
  *
  * Who launched: the call was made while its thread ran what it had dequeued, so the operator is the
  * innermost one around the enqueue of that number. Without a queue it is the innermost one around the call
- * itself. All of these come in order of time, so one walk finds them; it is done twice, to count and to
- * write.
+ * itself; if there is none, as where the queue was not recorded, it is the one around the first phase of what
+ * the call launched. All of these come in order of time, so one walk finds them; it is done twice, to count
+ * and to write.
  */
 #include "base/index.h"
 #include "derive/derive.h"
@@ -36,6 +37,7 @@ struct links {
 	int64_t largest; /* correlation of the queue that can be a connection */
 	uint64_t misfits; /* numbers that are no connection */
 	struct nps_index enqueuer; /* correlation -> operator that enqueued */
+	struct nps_index planner; /* connection of a launch -> operator that planned it */
 	struct nps_index launches; /* connection -> 1: something ran on the device */
 	struct nps_index forward, backward; /* sequence number -> operator */
 	struct nps_index pair; /* sequence number -> number of the pair */
@@ -107,6 +109,7 @@ static void links_step(const struct links *l, struct nps_pace *pace)
 	if (pace->steps & (NPS_TABLE_HOT - 1))
 		return;
 	nps_index__cool(&l->enqueuer);
+	nps_index__cool(&l->planner);
 	nps_index__cool(&l->launches);
 	nps_index__cool(&l->forward);
 	nps_index__cool(&l->backward);
@@ -182,6 +185,29 @@ static int links_index_enqueues(struct links *l)
 		if (err || op == NPS_NONE)
 			continue;
 		err = nps_index__put(&l->enqueuer, torch->correlation[i], op);
+	}
+	stacks_free(&stacks);
+	return err;
+}
+
+static int links_index_planned(struct links *l)
+{
+	const struct nps_planned_table *planned = &l->m->planned;
+	struct nps_pace pace = { l->m, 0 };
+	uint32_t low = NPS_NONE, high = 0, op;
+	struct stacks stacks;
+	int err = 0;
+
+	for (size_t i = 0; i < planned->t.len; i++, links_step(l, &pace)) {
+		low = NPS_MIN(low, planned->connection[i]);
+		high = NPS_MAX(high, planned->connection[i]);
+	}
+	nps_index__init(&l->planner, l->m->tmpfd, planned->t.len ? low : 0, high, planned->t.len);
+	stacks_init(&stacks, l);
+	for (size_t i = 0; !err && i < planned->t.len; i++, links_step(l, &pace)) {
+		err = stacks_innermost(&stacks, planned->gtid[i], planned->time[i], &op);
+		if (!err && op != NPS_NONE)
+			err = nps_index__put(&l->planner, planned->connection[i], op);
 	}
 	stacks_free(&stacks);
 	return err;
@@ -283,8 +309,12 @@ static int call_caller(struct links *l, struct stacks *stacks, size_t i, uint32_
 	*op = NPS_NONE;
 	if (err)
 		return err;
-	if (at == NPS_NONE)
-		return stacks_innermost(stacks, api->gtid[i], api->start[i], op);
+	if (at == NPS_NONE) {
+		err = stacks_innermost(stacks, api->gtid[i], api->start[i], op);
+		if (!err && *op == NPS_NONE)
+			*op = nps_index__get(&l->planner, api->connection[i]);
+		return err;
+	}
 	*op = nps_index__get(&l->enqueuer, l->m->torch.correlation[at]);
 	return 0;
 }
@@ -414,6 +444,7 @@ static void links_init(struct links *l, struct nps_model *m)
 	*l = (struct links){ .m = m, .largest = -1 };
 	l->base = m->generation == NPS_GENERATION_B ? OWN_IDS : 0;
 	nps_index__init(&l->enqueuer, m->tmpfd, 0, 0, 0);
+	nps_index__init(&l->planner, m->tmpfd, 0, 0, 0);
 	nps_index__init(&l->launches, m->tmpfd, 0, 0, 0);
 	nps_index__init(&l->forward, m->tmpfd, 0, 0, 0);
 	nps_index__init(&l->backward, m->tmpfd, 0, 0, 0);
@@ -426,6 +457,7 @@ static void links_free(struct links *l)
 {
 	nps_queue__free(&l->queue);
 	nps_index__free(&l->enqueuer);
+	nps_index__free(&l->planner);
 	nps_index__free(&l->launches);
 	nps_index__free(&l->forward);
 	nps_index__free(&l->backward);
@@ -434,8 +466,8 @@ static void links_free(struct links *l)
 
 static int index_all(struct links *l)
 {
-	static int (*const parts[])(struct links *) = { index_launches, links_index_enqueues, index_sequences,
-							number_pairs };
+	static int (*const parts[])(struct links *) = { index_launches, links_index_enqueues,
+							links_index_planned, index_sequences, number_pairs };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(parts); i++)
@@ -522,6 +554,7 @@ int nps_derive__visit_unlisted_copies(const struct nps_model *m, void *ctx,
 	stacks_init(&stacks, &l);
 	err = index_copies(&l);
 	err = err ? err : links_index_enqueues(&l);
+	err = err ? err : links_index_planned(&l);
 	for (size_t i = 0; !err && i < api->t.len; i++, links_step(&l, &pace)) {
 		uint32_t op = NPS_NONE;
 

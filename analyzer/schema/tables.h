@@ -243,6 +243,15 @@ enum nps_api_type {
 	C(u32, id)                                                                                           \
 	C(u32, connection)
 
+/*
+ * Kernels that another thread launched than the one that planned them, by time: when and where the job
+ * entered the first phase of their operator, or got its executor from a cache.
+ */
+#define NPS_PLANNED_COLUMNS(C)                                                                               \
+	C(time, time)                                                                                        \
+	C(u64, gtid)                                                                                         \
+	C(u32, connection)
+
 /* PYTORCH_CALLCHAINS: depth 0 is innermost. */
 #define NPS_FRAME_COLUMNS(C)                                                                                 \
 	C(u32, id)                                                                                           \
@@ -626,6 +635,7 @@ enum nps_api_type {
 	T(api, NPS_API_COLUMNS)                                                                              \
 	T(torch, NPS_TORCH_COLUMNS)                                                                          \
 	T(link, NPS_LINK_COLUMNS)                                                                            \
+	T(planned, NPS_PLANNED_COLUMNS)                                                                      \
 	T(frame, NPS_FRAME_COLUMNS)                                                                          \
 	T(step, NPS_STEP_COLUMNS)                                                                            \
 	T(found_step, NPS_FOUND_STEP_COLUMNS)                                                                \

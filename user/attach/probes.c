@@ -44,6 +44,11 @@ void nps_probes__leave_out(struct nps_probes *p, uint32_t libs)
 	p->left_out |= libs;
 }
 
+void nps_probes__with_ops(struct nps_probes *p)
+{
+	p->with_ops = true;
+}
+
 void nps_probes__detach(struct nps_probes *p)
 {
 	nps_links__close(&p->links, 0);
@@ -101,6 +106,18 @@ static const char *name_in_catalogue(const char *name, uint32_t lib)
 	return lib == NPS_LIB_MSTX && !strncmp(name, own, sizeof(own) - 1) ? name + sizeof(own) - 1 : name;
 }
 
+/* Where the job's cache of executors answers, no first phase shows which operator runs the executor. */
+static bool row_links_ops(const struct nps_probe_row *row)
+{
+	return row->id == NPS_PROBE_PTA_GET || row->id == NPS_PROBE_PTA_FIND;
+}
+
+static bool row_is_wanted(const struct nps_probes *p, const struct nps_probe_row *row)
+{
+	return nps_probe_rows__wanted(row, p->level, p->shapes) ||
+	       (p->with_ops && p->level >= 0 && row_links_ops(row));
+}
+
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct nps_match *m = arg;
@@ -109,7 +126,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	bool returns;
 	int err;
 
-	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
+	if (!row || !(row->libs & m->lib) || !row_is_wanted(m->p, row) ||
 	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
 	    /* The programs of old kernels do not record it. */
 	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_bpf_loader__is_legacy(m->p->k)))

@@ -18,6 +18,7 @@ struct nps_probes {
 	int level;
 	bool shapes;
 	uint32_t left_out; /* enum nps_lib */
+	bool with_ops; /* --ops */
 	struct nps_operators *operators;
 	struct nps_probed_file *files;
 	struct nps_links links;

@@ -10,6 +10,7 @@
 #include "import/session/import_host.h"
 #include "import/session/import_npu.h"
 #include "import/session/os_calls.h"
+#include "import/session/planned_calls.h"
 #include "import/session/python_stacks.h"
 #include "import/session/clock_align.h"
 #include "import/session/session_reader.h"
@@ -546,6 +547,8 @@ int nps_import__process(struct nps_model *model, struct nps_session *rec, uint32
 	marks(&f);
 	if (!f.err)
 		f.err = nps_torch_ops__fill(model, rec, proc);
+	if (!f.err)
+		f.err = nps_planned_calls__fill(model, rec, proc);
 	if (!f.err)
 		f.err = nps_driver__fill(model, rec, proc);
 	if (!f.err)

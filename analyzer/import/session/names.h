@@ -22,6 +22,7 @@ struct nps_op_run {
 	uint64_t executor;
 	uint64_t opened, bound; /* when the first phase was entered, and when its executor was known */
 	uint64_t since, begin; /* when this executor got the plan, which a cache may have had, and ran */
+	struct nps_planner planner;
 	uint64_t end; /* when the thread's next mark came, UINT64_MAX: there is none; by the walk */
 	uint32_t proc;
 };

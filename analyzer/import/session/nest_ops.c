@@ -116,6 +116,7 @@ static void begin_run(struct nps_walk *w, const struct nps_event *ev, const stru
 		w->run->opened = outer->opened;
 		w->run->bound = outer->bound;
 		w->run->since = outer->since;
+		w->run->planner = outer->planner;
 	}
 	if (w->run != outer || !outer)
 		w->l0 = w->run ? w->run->first : NPS_NONE;

@@ -3,6 +3,7 @@
 #include "import/session/nest_walk.h"
 
 #include "import/common/group_hash.h"
+#include "import/session/planned_calls.h"
 #include "import/session/sqe_types.h"
 
 #include <errno.h>
@@ -136,6 +137,7 @@ static int sub_kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_
 	uint64_t start = launch ? launch->ev->start : sub->begin, end = launch ? launch->end : sub->end;
 	struct nps_cann *row = nps_walk__row(w, start, end, NPS_LAYER_NODE, w->node_name);
 	struct nps_pending_name *p;
+	int err = 0;
 
 	if (!row)
 		return -ENOMEM;
@@ -150,11 +152,13 @@ static int sub_kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_
 	if (launch && launch->run != NPS_NONE) {
 		sub->run = launch->run;
 		NPS_AT(&w->names->runs, struct nps_op_run, sub->run).launches++;
+		err = nps_planned_calls__add(w->proc, sub->cann, w->tid,
+					     &NPS_AT(&w->names->runs, struct nps_op_run, sub->run));
 	} else if (w->run) {
 		w->run->strays++;
 	}
-	if (!launch || !w->learn_later)
-		return 0;
+	if (err || !launch || !w->learn_later)
+		return err;
 	p = nps_vec__push(&w->pending);
 	if (!p)
 		return -errno;

@@ -20,15 +20,16 @@ struct executor {
 	struct plan plan;
 	uint32_t cached; /* row of plans->cached it fills, NPS_NONE */
 	uint64_t since; /* when it got the plan */
+	struct nps_planner planner; /* of the next run */
 	bool ran, repeatable;
 };
 
-#define NO_EXECUTOR ((struct executor){ NO_PLAN, NPS_NONE, 0, false, false })
+#define NO_EXECUTOR ((struct executor){ NO_PLAN, NPS_NONE, 0, { 0 }, false, false })
 
 struct plan_thread {
 	bool seen;
 	uint16_t records; /* number of the next TENSOR record */
-	uint32_t proc;
+	uint32_t proc, tid;
 	uint64_t last_record; /* when the last TENSOR record was written */
 	/* arguments of the first phase that was entered last */
 	uint32_t api, n, arrived;
@@ -36,6 +37,7 @@ struct plan_thread {
 	/* first phases whose executor is not known yet; the latest one */
 	uint32_t unbound;
 	struct plan plan;
+	struct nps_planner planner;
 	uint32_t cached; /* row that the next first phase fills */
 	/* the latest run */
 	uint64_t run_executor;
@@ -104,6 +106,7 @@ static struct plan_thread *plan_thread(struct nps_plans *plans, const struct nps
 	if (made) {
 		t->api = t->cached = NPS_NONE;
 		t->plan = NO_PLAN;
+		t->tid = ev->tid;
 	}
 	return t;
 }
@@ -126,9 +129,10 @@ static void fill_cache(struct nps_plans *plans, const struct executor *ex)
 static void bind(struct nps_plans *plans, struct plan_thread *t, struct executor *ex, uint64_t at)
 {
 	t->plan.bound = at;
-	*ex = (struct executor){ t->plan, t->cached, at, false, false };
+	*ex = (struct executor){ t->plan, t->cached, at, t->planner, false, false };
 	t->unbound--;
 	t->plan = NO_PLAN;
+	t->planner.time = 0;
 	t->cached = NPS_NONE;
 	fill_cache(plans, ex);
 }
@@ -146,6 +150,7 @@ static void open_plan(struct nps_plans *plans, uint32_t proc, struct plan_thread
 	t->plan.api = api;
 	t->plan.outer = outer;
 	t->plan.opened = at;
+	t->planner = (struct nps_planner){ at, t->tid };
 	t->unbound++;
 	if (name && t->api == api && t->arrived >= t->n)
 		t->plan.operands = nps_operands__list(&plans->operands, proc, name, t->slots, t->n);
@@ -169,6 +174,8 @@ static int on_l0(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, 
 		bind(plans, t, ex, ev->start);
 	else if (ex->ran) /* the address is used again */
 		*ex = NO_EXECUTOR;
+	if (!ex->planner.time) /* first phases are not recorded at level 0 */
+		ex->planner = (struct nps_planner){ ev->start, ev->tid };
 	*l0 = (struct nps_l0){ plan_name(plans, ev), NPS_NONE };
 	if (ex->plan.last == NPS_NONE)
 		ex->plan.first = l0s->len - 1;
@@ -296,7 +303,11 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct plan_thread *
 	if (!ex)
 		return -ENOMEM;
 	*ex = (struct executor){ row == NPS_NONE ? NO_PLAN : NPS_AT(&plans->cached, struct plan, row),
-				 NPS_NONE, ev->start, false, false };
+				 NPS_NONE,
+				 ev->start,
+				 { ev->start, ev->tid },
+				 false,
+				 false };
 	return 0;
 }
 
@@ -394,10 +405,12 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct plan_thread *t,
 				    .opened = ex->plan.opened,
 				    .bound = ex->plan.bound,
 				    .since = ex->since,
+				    .planner = ex->planner,
 				    .begin = ev->start,
 				    .end = UINT64_MAX,
 				    .proc = proc };
 	ex->ran = true;
+	ex->planner.time = 0; /* who runs it again without a first phase is not known */
 	t->run = runs->len;
 	t->run_executor = address;
 	ev->call.slot[NPS_RUN_SLOT] = runs->len;

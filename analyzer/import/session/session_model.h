@@ -123,6 +123,18 @@ struct nps_comm_op {
 	uint32_t node, launch; /* its CANN rows */
 };
 
+/* Where the job got an executor for a run: it entered the first phase, or its cache answered. */
+struct nps_planner {
+	uint64_t time; /* CLOCK_MONOTONIC, of the call's start; 0: it was not seen */
+	uint32_t tid;
+};
+
+/* A launch, row `cann`, of a run that another thread planned. */
+struct nps_planned_call {
+	struct nps_planner planner;
+	uint32_t cann;
+};
+
 struct nps_step {
 	uint64_t number, start, end;
 };
@@ -202,6 +214,7 @@ struct nps_proc {
 	struct nps_vec irqs; /* struct nps_event: IRQ */
 	struct nps_vec drivers; /* struct nps_event: DRIVER to DRIVER_DMA */
 	struct nps_vec torch; /* struct nps_event: API of PyTorch's functions */
+	struct nps_vec planned; /* struct nps_planned_call */
 	struct nps_vec py_entries; /* struct nps_event: PYSTACK */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */

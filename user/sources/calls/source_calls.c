@@ -66,6 +66,8 @@ static int load_programs(struct nps_capture *c)
 	err = nps_probes__new(shared->kernel, c->opts->level,
 			      c->opts->shapes && !nps_bpf_loader__is_legacy(shared->kernel),
 			      &shared->operators, &shared->probes);
+	if (!err && c->opts->ops)
+		nps_probes__with_ops(shared->probes);
 	return err ? err : nps_bpf_loader__attach(shared->kernel);
 }
 
