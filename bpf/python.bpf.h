@@ -480,11 +480,16 @@ __noinline __u64 python_stack(__u32 pid)
 	return id;
 }
 
-/* Do calls of PROBE, which queue kernels, have a Python stack? */
+/*
+ * Do calls of PROBE, which queue kernels, have a Python stack? First phases have one, and queries of the cache
+ * that replaces them, because the thread of a task queue, which launches, runs no Python.
+ */
 static __always_inline bool walks_python_at(__u16 probe)
 {
-	return python_at & NPS_PY_AT_LAUNCH && (spec_of(probe)->call == NPS_CALL_LAUNCH ||
-						probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT);
+	return python_at & NPS_PY_AT_LAUNCH &&
+	       (spec_of(probe)->call == NPS_CALL_LAUNCH || probe == NPS_PROBE_NN_PHASE1 ||
+		probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT || probe == NPS_PROBE_PTA_GET ||
+		probe == NPS_PROBE_PTA_FIND);
 }
 
 /* Sends that STACK is where PID_TGID entered the call that began at START; 0: there is none. */

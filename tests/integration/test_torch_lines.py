@@ -105,6 +105,36 @@ def check_tables(results: Results) -> None:
     assert not missing, f"{len(missing)} of {len(kernels)} kernels have no arrow"
 
 
+def own_line(frames: list[str]) -> Optional[tuple[str, int, str]]:
+    """File, line and function of the innermost frame, of FRAMES innermost first, that is not PyTorch's."""
+    for frame in frames:
+        match = re.fullmatch(r"(.*)\((\d+)\): (.*)", frame)
+        if match and "-packages/torch/" not in match[1] and "/torch_npu/" not in match[1] and match[1][0] != "<":
+            return match[1], int(match[2]), match[3].split(".")[-1]
+    return None
+
+
+def line_of(op: Optional[dict[str, Any]]) -> Optional[tuple[str, int, str]]:
+    """The same, of an operator in the extension's log."""
+    return (op["file"], op["line"], op["function"]) if op and "line" in op else None
+
+
+def check_lines(expected: Expected, results: Results) -> None:
+    """Device time by Python stack is that of the kernels whose operators have that line in the log."""
+    wanted: Counter[Any] = Counter()
+    for kernel in results.kernels:
+        _connection, name, *_call, begin, end = kernel
+        wanted[name, line_of(expected.op_of.get(launch_of(expected, kernel)))] += end - begin
+    found: Counter[Any] = Counter()
+    for line in (results.folder / "npuscope_device_by_line.folded").read_text(encoding="utf-8").splitlines():
+        stack, ns = line.rsplit(" ", 1)
+        *frames, name = stack.split(";")
+        found[name, own_line(frames[::-1])] += int(ns)
+    assert found == wanted, f"too much: {found - wanted}, missing: {wanted - found}"
+    assert sum(found.values()) == sum(kernel[-1] - kernel[-2] for kernel in results.kernels)
+    assert len({line for _name, line in found}) > 5, found
+
+
 def check_everything(case: Case, folder: Path) -> None:
     expected, results = Expected(case), Results(folder)
     assert check_operators(expected, results) > 300
@@ -120,6 +150,34 @@ def operators_with_a_queue(case: Case) -> None:
     check_everything(case, folder)
     log = read_log(case)
     assert not {line["tid"] for line in log.launches} & {op["tid"] for op in log.ops}
+
+
+def check_stacks(case: Case, *options: str, **more: str) -> Results:
+    folder = record(case, "--py-stacks", *options, **more)
+    expected, results = Expected(case), Results(folder)
+    check_operators(expected, results)
+    check_lines(expected, results)
+    return results
+
+
+@test(seconds=300)
+def lines_with_a_queue(case: Case) -> None:
+    check_stacks(case, "op,launch")
+
+
+@test(seconds=300)
+def lines_without_a_queue(case: Case) -> None:
+    check_stacks(case, "op,launch", TASK_QUEUE_ENABLE="0")
+
+
+@test(seconds=300)
+def lines_of_operators_alone(case: Case) -> None:
+    check_stacks(case, "op")
+
+
+@test(seconds=300)
+def lines_of_launches_alone(case: Case) -> None:
+    check_stacks(case, "launch")
 
 
 @test(seconds=300)

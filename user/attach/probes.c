@@ -44,9 +44,9 @@ void nps_probes__leave_out(struct nps_probes *p, uint32_t libs)
 	p->left_out |= libs;
 }
 
-void nps_probes__with_ops(struct nps_probes *p)
+void nps_probes__with_caches(struct nps_probes *p)
 {
-	p->with_ops = true;
+	p->with_caches = true;
 }
 
 void nps_probes__detach(struct nps_probes *p)
@@ -106,8 +106,8 @@ static const char *name_in_catalogue(const char *name, uint32_t lib)
 	return lib == NPS_LIB_MSTX && !strncmp(name, own, sizeof(own) - 1) ? name + sizeof(own) - 1 : name;
 }
 
-/* Where the job's cache of executors answers, no first phase shows which operator runs the executor. */
-static bool row_links_ops(const struct nps_probe_row *row)
+/* Where the job's cache of executors answers, no first phase shows who planned what runs. */
+static bool is_cache_query(const struct nps_probe_row *row)
 {
 	return row->id == NPS_PROBE_PTA_GET || row->id == NPS_PROBE_PTA_FIND;
 }
@@ -115,7 +115,7 @@ static bool row_links_ops(const struct nps_probe_row *row)
 static bool row_is_wanted(const struct nps_probes *p, const struct nps_probe_row *row)
 {
 	return nps_probe_rows__wanted(row, p->level, p->shapes) ||
-	       (p->with_ops && p->level >= 0 && row_links_ops(row));
+	       (p->with_caches && p->level >= 0 && is_cache_query(row));
 }
 
 static int match_row(const struct nps_elf_function *fn, void *arg)

@@ -28,8 +28,11 @@ int nps_probes__new(struct nps_bpf_loader *k, int level, bool shapes, struct nps
 /* Excludes rows of libraries (enum nps_lib). */
 void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
 
-/* Also attaches, at any --level but none, to what links kernels to operators of PyTorch. */
-void nps_probes__with_ops(struct nps_probes *probes);
+/*
+ * Also attaches, at any --level but none, to queries of the job's cache of executors, which link launches to
+ * the thread that planned them.
+ */
+void nps_probes__with_caches(struct nps_probes *probes);
 /*
  * Once a second, detaches probes of polled functions that the kernel single-steps and that are entered
  * often, with a line for each. Each file's function is counted on its own. now: CLOCK_MONOTONIC ns.

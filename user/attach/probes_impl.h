@@ -18,7 +18,7 @@ struct nps_probes {
 	int level;
 	bool shapes;
 	uint32_t left_out; /* enum nps_lib */
-	bool with_ops; /* --ops */
+	bool with_caches; /* queries of the job's cache of executors at every level but none */
 	struct nps_operators *operators;
 	struct nps_probed_file *files;
 	struct nps_links links;

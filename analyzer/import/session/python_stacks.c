@@ -2,6 +2,7 @@
 #include "import/session/python_stacks.h"
 
 #include "import/common/memo.h"
+#include "import/common/torch_owner.h"
 #include "python_stack.h"
 #include "stack/python_lines.h"
 
@@ -279,18 +280,94 @@ static int map_entries(const struct nps_session *rec, const struct nps_proc *pro
 	return err;
 }
 
-int nps_python_stacks__fill(struct nps_model *model, struct nps_session *rec, const struct nps_proc *proc)
+/* What stacks of kernels are looked for in. */
+struct stack_search {
+	const struct nps_model *m;
+	const struct nps_proc *proc;
+	struct nps_map entries; /* thread and start of a call -> row of a stack */
+	struct nps_vec is_kernel; /* uint8_t by connection: whether the call launched one */
+	struct nps_map planned; /* connection of a kernel -> row of the stack where it was planned */
+	struct nps_torch_owner owner; /* of launches */
+};
+
+/* The Python stack when the operator began that is open innermost in thread GTID at TIME, which only grows. */
+static int stack_of_op(const struct nps_model *m, struct nps_torch_owner *owner, uint64_t gtid, uint64_t time,
+		       uint32_t *stack)
 {
-	struct nps_map entries = { 0 };
-	int err = map_entries(rec, proc, &entries);
+	uint32_t op = NPS_NONE;
+	int err = nps_torch_owner__at(owner, gtid, time, &op);
 
-	for (size_t i = 0; !err && entries.len && i < proc->cann_order.len; i++) {
+	if (!err && op != NPS_NONE && m->torch.callchain[op] != NPS_NULL)
+		*stack = (uint32_t)m->torch.callchain[op];
+	return err;
+}
+
+static int mark_kernels(struct stack_search *s)
+{
+	const struct nps_model *m = s->m;
+	int err = nps_vec__resize(&s->is_kernel, s->proc->cann_order.len + 1);
+
+	if (err)
+		return err;
+	memset(s->is_kernel.data, 0, s->is_kernel.len);
+	for (size_t i = 0; i < m->compute.t.len; i++) {
+		uint32_t connection = m->task.connection[m->compute.task[i]];
+
+		if (connection < s->is_kernel.len)
+			NPS_AT(&s->is_kernel, uint8_t, connection) = 1;
+	}
+	return 0;
+}
+
+/* Stacks of kernels that another thread planned: at the first phase, else where the operator began. */
+static int map_planned(struct stack_search *s, const struct nps_session *rec)
+{
+	const struct nps_planned_table *t = &s->m->planned;
+	struct nps_rows ops = nps_model__torch_rows(s->m, NPS_API_TORCH_OP);
+	struct nps_torch_owner owner;
+	int err = 0;
+
+	nps_torch_owner__init(&owner, s->m, ops.begin, ops.end);
+	for (size_t i = 0; !err && i < t->t.len; i++) {
+		uint64_t mono = t->time[i] - (rec->begin_real - rec->begin);
+		uint32_t stack = nps_map__get(&s->entries, entry_key((uint32_t)t->gtid[i], mono));
+
+		if (stack == NPS_NONE)
+			err = stack_of_op(s->m, &owner, t->gtid[i], t->time[i], &stack);
+		if (!err && stack != NPS_NONE)
+			err = nps_map__put(&s->planned, t->connection[i], stack);
+	}
+	nps_torch_owner__free(&owner);
+	return err;
+}
+
+/* A kernel's stack is that of its launch; else of its first phase; else where its operator began. */
+static int stack_of_call(struct stack_search *s, const struct nps_session *rec, const struct nps_cann *call,
+			 uint32_t *stack)
+{
+	*stack = nps_map__get(&s->entries, entry_key(call->tid, call->start));
+	if (*stack != NPS_NONE || call->conn >= s->is_kernel.len ||
+	    !NPS_AT(&s->is_kernel, uint8_t, call->conn))
+		return 0;
+	*stack = nps_map__get(&s->planned, call->conn);
+	if (*stack != NPS_NONE)
+		return 0;
+	return stack_of_op(s->m, &s->owner, nps_proc__gtid(s->proc, call->tid),
+			   nps_session__real(rec, call->start), stack);
+}
+
+static int fill_launches(struct nps_model *model, const struct nps_session *rec, struct stack_search *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->proc->cann_order.len; i++) {
 		const struct nps_cann *call =
-			&NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, i));
-		uint32_t row = nps_map__get(&entries, entry_key(call->tid, call->start));
+			&NPS_AT(&s->proc->cann, struct nps_cann, NPS_AT(&s->proc->cann_order, uint32_t, i));
 		const struct python_stack *stack;
+		uint32_t row;
 
-		if (row == NPS_NONE)
+		err = stack_of_call(s, rec, call, &row);
+		if (err || row == NPS_NONE)
 			continue;
 		stack = &NPS_AT(&rec->python.stacks, struct python_stack, row);
 		err = nps_py_launch_table__add(&model->py_launch,
@@ -298,6 +375,90 @@ int nps_python_stacks__fill(struct nps_model *model, struct nps_session *rec, co
 									    .frames = stack->frames,
 									    .line = stack->line });
 	}
-	nps_map__free(&entries);
+	return err;
+}
+
+/* --- call chains of operators --- */
+
+/* The frames of stack ROW, innermost first, as rows of `frame`. */
+static int chain_fill(struct nps_model *model, struct nps_session *rec, uint32_t row, struct nps_vec *text)
+{
+	uint32_t id = NPS_AT(&rec->python.stacks, struct python_stack, row).frames, depth = 0;
+	size_t end = strlen(nps_strings__get(&rec->strings, id)), start;
+	int err = nps_vec__resize(text, end + 1); /* strings move when one is added */
+
+	if (err)
+		return err;
+	memcpy(text->data, nps_strings__get(&rec->strings, id), end + 1);
+	for (;; end = start - 1) {
+		char *frames = text->data;
+		uint32_t frame;
+
+		frames[end] = '\0';
+		for (start = end; start && frames[start - 1] != ';'; start--)
+			;
+		frame = python_text_intern(rec, frames + start, end - start);
+		if (frame == NPS_NONE)
+			return -ENOMEM;
+		err = nps_frame_table__add(&model->frame, &(struct nps_frame_row){ .id = row,
+										   .stack = frame,
+										   .depth = depth++ });
+		if (err || !start)
+			return err;
+	}
+}
+
+static int fill_chains(struct nps_model *model, struct nps_session *rec)
+{
+	size_t n = rec->python.stacks.len;
+	struct nps_vec used, text;
+	int err;
+
+	nps_vec__init(&used, rec->tmpfd, 1);
+	nps_vec__init(&text, rec->tmpfd, 1);
+	err = nps_vec__resize(&used, n);
+	if (err)
+		goto out;
+	memset(used.data, 0, n);
+	for (size_t i = 0; i < model->torch.t.len; i++)
+		if (model->torch.callchain[i] != NPS_NULL)
+			NPS_AT(&used, uint8_t, model->torch.callchain[i]) = 1;
+	for (size_t i = 0; !err && i < n; i++)
+		if (NPS_AT(&used, uint8_t, i))
+			err = chain_fill(model, rec, i, &text);
+out:
+	nps_vec__free(&used);
+	nps_vec__free(&text);
+	return err;
+}
+
+int nps_python_stacks__fill(struct nps_model *model, struct nps_session *rec, const struct nps_proc *proc)
+{
+	struct nps_rows ops = nps_model__torch_rows(model, NPS_API_TORCH_OP);
+	struct stack_search s = { .m = model, .proc = proc };
+	int err;
+
+	if (!rec->python.stacks.len)
+		return 0;
+	nps_vec__init(&s.is_kernel, rec->tmpfd, 1);
+	nps_torch_owner__init(&s.owner, model, ops.begin, ops.end);
+	err = map_entries(rec, proc, &s.entries);
+	if (err)
+		goto out;
+	err = mark_kernels(&s);
+	if (err)
+		goto out;
+	err = map_planned(&s, rec);
+	if (err)
+		goto out;
+	err = fill_launches(model, rec, &s);
+	if (err)
+		goto out;
+	err = fill_chains(model, rec);
+out:
+	nps_torch_owner__free(&s.owner);
+	nps_map__free(&s.entries);
+	nps_map__free(&s.planned);
+	nps_vec__free(&s.is_kernel);
 	return err;
 }

@@ -167,6 +167,16 @@ static int end_of_unwound(struct torch_fill *f, const struct torch_call *call, u
 	return err;
 }
 
+/* The Python stack when an operator began, a row of the session's stacks, which is its call chain's id. */
+static int64_t call_chain(const struct torch_fill *f, const struct torch_call *call)
+{
+	uint32_t stack = NPS_NONE;
+
+	if (call->probe == NPS_PROBE_TORCH_OP && call->slots[1])
+		stack = nps_map__get(&f->rec->python.stack_of, call->slots[1]);
+	return stack == NPS_NONE ? NPS_NULL : (int64_t)stack;
+}
+
 static int call_add(struct torch_fill *f, const struct torch_call *call)
 {
 	struct nps_torch_table *t = &f->m->torch;
@@ -193,6 +203,7 @@ static int call_add(struct torch_fill *f, const struct torch_call *call)
 		return -errno;
 	*is_op = call->probe == NPS_PROBE_TORCH_OP;
 	t->ending[row] = call->ending;
+	t->callchain[row] = call_chain(f, call);
 	if (call->probe != NPS_PROBE_TORCH_NODE)
 		return 0;
 	thread = call->slots[1] > INT64_MAX ? NPS_NONE : nps_index__get(&f->threads, call->slots[1]);

@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "core/priority.h"
 #include "core/session_json.h"
+#include "python_stack.h"
 #include "sources/calls/open_slices.h"
 #include "sources/source_rows.h"
 
@@ -66,8 +67,8 @@ static int load_programs(struct nps_capture *c)
 	err = nps_probes__new(shared->kernel, c->opts->level,
 			      c->opts->shapes && !nps_bpf_loader__is_legacy(shared->kernel),
 			      &shared->operators, &shared->probes);
-	if (!err && c->opts->ops)
-		nps_probes__with_ops(shared->probes);
+	if (!err && (c->opts->ops || c->opts->python_at & NPS_PY_AT_LAUNCH))
+		nps_probes__with_caches(shared->probes);
 	return err ? err : nps_bpf_loader__attach(shared->kernel);
 }
 
