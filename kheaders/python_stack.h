@@ -9,7 +9,7 @@
 #include "python.h"
 
 /* Where stacks are walked. */
-#define NPS_PY_AT_LAUNCH 0x1 /* calls that queue a kernel, second phases of operators */
+#define NPS_PY_AT_LAUNCH 0x1 /* calls that queue a kernel, phases of operators, queries of their cache */
 #define NPS_PY_AT_OP 0x2 /* operators of PyTorch */
 
 /* First byte of a record in the rings, beyond enum nps_kind and enum nps_string_what. */

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import DONE, PARTIAL, Case, main, need_root, test
+from harness import DONE, PARTIAL, ROOT, Case, main, need_root, test
 from torch_jobs import JOB, job_environment, kernels_of, need_extension, read_log, read_truth
 
 # Operators that do the work of one that the extension's log names, within it.
@@ -135,6 +135,29 @@ def check_lines(expected: Expected, results: Results) -> None:
     assert len({line for _name, line in found}) > 5, found
 
 
+def check_chains(expected: Expected, results: Results) -> None:
+    """Stacks of operators: the database has the log's lines; table and trace have the database's stacks."""
+    chains: dict[int, list[str]] = {}
+    for chain, frame, depth in results.db.execute(
+            "SELECT c.id, s.value, c.stackDepth FROM PYTORCH_CALLCHAINS c JOIN STRING_IDS s ON s.id = c.stack"
+            " ORDER BY c.id, c.stackDepth"):
+        chains.setdefault(chain, []).append(frame)
+        assert len(chains[chain]) == depth + 1
+    for kernel in results.kernels:
+        logged = expected.op_of.get(launch_of(expected, kernel))
+        if logged:
+            chain = results.op_of[kernel[0]][-1]
+            assert own_line(chains.get(chain, [])) == line_of(logged), f"{kernel}: {chains.get(chain)}, {logged}"
+    stacks = [";\r\n".join(chains.get(chain, [])) for chain, in results.db.execute(
+        "SELECT callchainId FROM PYTORCH_API WHERE type = 50001 ORDER BY rowid")]
+    assert len(set(stacks)) > 20 and "" in stacks
+    with open(results.folder / "operator_details.csv", newline="", encoding="utf-8") as file:
+        assert [row["Call Stack"] for row in csv.DictReader(file)] == stacks
+    trace = json.loads((results.folder / "trace_view.json").read_text(encoding="utf-8"))
+    slices = [event["args"].get("Call stack", "") for event in trace if event.get("cat") == "cpu_op"]
+    assert Counter(slices) == Counter(stacks)
+
+
 def check_everything(case: Case, folder: Path) -> None:
     expected, results = Expected(case), Results(folder)
     assert check_operators(expected, results) > 300
@@ -162,7 +185,9 @@ def check_stacks(case: Case, *options: str, **more: str) -> Results:
 
 @test(seconds=300)
 def lines_with_a_queue(case: Case) -> None:
-    check_stacks(case, "op,launch")
+    results = check_stacks(case, "op,launch")
+    check_chains(Expected(case), results)
+    case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", results.folder.parent]).expect(0)
 
 
 @test(seconds=300)

@@ -174,7 +174,9 @@ static int on_l0(struct nps_plans *plans, uint32_t proc, struct plan_thread *t, 
 		bind(plans, t, ex, ev->start);
 	else if (ex->ran) /* the address is used again */
 		*ex = NO_EXECUTOR;
-	if (!ex->planner.time) /* first phases are not recorded at level 0 */
+	if (t->unbound && t->planner.time) /* of a first phase whose name was lost */
+		ex->planner = t->planner;
+	else if (!ex->planner.time) /* first phases are not recorded at level 0 */
 		ex->planner = (struct nps_planner){ ev->start, ev->tid };
 	*l0 = (struct nps_l0){ plan_name(plans, ev), NPS_NONE };
 	if (ex->plan.last == NPS_NONE)

@@ -315,6 +315,10 @@ static int mark_kernels(struct stack_search *s)
 
 		if (connection < s->is_kernel.len)
 			NPS_AT(&s->is_kernel, uint8_t, connection) = 1;
+		if (i & (NPS_TABLE_HOT - 1))
+			continue;
+		nps_table__cool(&m->compute.t);
+		nps_table__cool(&m->task.t);
 	}
 	return 0;
 }
@@ -420,9 +424,12 @@ static int fill_chains(struct nps_model *model, struct nps_session *rec)
 	if (err)
 		goto out;
 	memset(used.data, 0, n);
-	for (size_t i = 0; i < model->torch.t.len; i++)
+	for (size_t i = 0; i < model->torch.t.len; i++) {
 		if (model->torch.callchain[i] != NPS_NULL)
 			NPS_AT(&used, uint8_t, model->torch.callchain[i]) = 1;
+		if (!(i & (NPS_TABLE_HOT - 1)))
+			nps_table__cool(&model->torch.t);
+	}
 	for (size_t i = 0; !err && i < n; i++)
 		if (NPS_AT(&used, uint8_t, i))
 			err = chain_fill(model, rec, i, &text);
