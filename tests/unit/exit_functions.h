@@ -27,6 +27,9 @@ FUNCTION("exit_realigned",
 	 "and $-32, %rsp\nsub %rax, %rsp\ncall exit_test_other\n" EXIT(
 		 "exit_realigned") "jne 1f\nleave\n.cfi_def_cfa 7, 8\nret\n.cfi_def_cfa 6, 16\n1: " FAIL);
 FUNCTION("exit_trap", FRAME EXIT("exit_trap") "jne 1f\n" LEAVE "1: ud2\n");
+/* The conditional jump leads to a throw, which leaves the function. */
+FUNCTION("exit_throws", FRAME "call exit_test_other\ntest %eax, %eax\njne 1f\n" EXIT("exit_throws") LEAVE
+	 "1: mov $4, %edi\n" FAIL);
 
 /* The push is where its entry is probed. */
 FUNCTION("exit_entry", FRAME EXIT("exit_entry") LEAVE);

@@ -57,6 +57,7 @@ static const struct exit_case {
 	{ "exit_tail_if", TAIL_CALL, false },
 	{ "exit_tail_got", TAIL_CALL, false },
 	{ "exit_never", "it does not return", false },
+	{ "exit_throws", NOT_EMULATED, true },
 	{ "exit_beyond", "it runs beyond its end", false },
 	{ "exit_data", NOT_KNOWN, false },
 	{ "exit_pops", NOT_KNOWN, false },

@@ -319,9 +319,22 @@ static bool is_entry_point(struct exit_search *s, const struct nps_insn *insn)
 }
 
 /*
+ * Can a conditional jump to TARGET be the check of the stack protector? It leads to a call without arguments, or a
+ * trap, and nothing returns from there. A throw passes arguments: its exception would have passed the probe.
+ */
+static int is_protector(struct exit_search *s, uint64_t target)
+{
+	const struct nps_insn *insn = nps_flow__insn(&s->flow, target);
+	int returns = nps_flow__returns(&s->flow, target);
+
+	return returns < 0 ? returns
+			   : !returns && insn && (insn->kind == NPS_INSN_CALL || insn->kind == NPS_INSN_TRAP);
+}
+
+/*
  * The instruction in front of a return, in the same basic block, where a probe is cheap: one that the kernel
- * emulates. A conditional jump is one if no call returns that takes it: the check of the stack protector.
- * NULL with *ERR 0: there is none.
+ * emulates. A conditional jump is one if it is the check of the stack protector. NULL with *ERR 0: there is
+ * none.
  */
 static const struct nps_insn *cheap_instruction(struct exit_search *s, const struct nps_insn *ret, int *err)
 {
@@ -334,11 +347,12 @@ static const struct nps_insn *cheap_instruction(struct exit_search *s, const str
 		insn = nps_flow__before(&s->flow, insn->address);
 		if (!insn || (insn->kind != NPS_INSN_PLAIN && insn->kind != NPS_INSN_BRANCH))
 			return NULL;
-		if (insn->kind == NPS_INSN_BRANCH)
-			*err = nps_flow__returns(&s->flow, insn->target);
-		if (*err) {
-			*err = *err < 0 ? *err : 0;
-			return NULL;
+		if (insn->kind == NPS_INSN_BRANCH) {
+			int protector = is_protector(s, insn->target);
+
+			*err = protector < 0 ? protector : 0;
+			if (protector <= 0)
+				return NULL;
 		}
 		if (is_emulated_at(s, part, insn->address))
 			return is_entry_point(s, insn) ? NULL : insn;
