@@ -88,6 +88,20 @@ static void one_address_has_one_probe(void **state)
 	free(f.probes);
 }
 
+/* A step marker is attached to a function of which only the ends are probed. */
+static void ends_leave_the_entry_free(void **state)
+{
+	const struct nps_probe_address entry = { .start = 100, .offset = 104 };
+	const struct nps_exit end = { 140, NPS_PROBE_EMULATED };
+	struct nps_probed_file f = { 0 };
+
+	(void)state;
+	assert_int_equal(nps_probed_file__add_end(&f, NPS_PROBE_NN_PHASE2_LEFT, 100, &end), 0);
+	assert_true(nps_probed_file__has_ends(&f, NPS_PROBE_NN_PHASE2_LEFT, 100));
+	assert_false(nps_probed_file__has_at(&f, &entry));
+	free(f.probes);
+}
+
 static void files_are_distinguished_by_number(void **state)
 {
 	struct nps_probed_file *files = NULL;
@@ -111,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aliases_are_one_function),
 		cmocka_unit_test(one_address_has_one_probe),
+		cmocka_unit_test(ends_leave_the_entry_free),
 		cmocka_unit_test(files_are_distinguished_by_number),
 	};
 

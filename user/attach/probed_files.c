@@ -114,7 +114,8 @@ bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id)
 bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_address *address)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		if (f->probes[i].offset == address->offset || f->probes[i].start == address->start)
+		if (f->probes[i].offset == address->offset ||
+		    (!f->probes[i].at_end && f->probes[i].start == address->start))
 			return true;
 	return false;
 }

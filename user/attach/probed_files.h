@@ -64,7 +64,7 @@ bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id);
 
 /*
  * Is there a probe at that offset, or another one in its function? Aliases share code, and one probe there
- * is enough; its offset depends on what the row of the first one reads.
+ * is enough; its offset depends on what the row of the first one reads. Probes at its ends do not count.
  */
 bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_address *address);
 
