@@ -362,6 +362,7 @@ static void arm64_instructions_are_known(void **state)
 		{ 0xd50323bf, NPS_INSN_PLAIN, 0 }, /* autiasp */
 		{ 0xd503245f, NPS_INSN_PLAIN, 0 }, /* bti c */
 		{ 0xa9bf7bfd, NPS_INSN_PLAIN, 0 }, /* stp x29, x30, [sp, #-16]! */
+		{ 0x74010040, NPS_INSN_UNKNOWN, 0 }, /* cbgt w0, w1, .+8 */
 		{ 0x00000000, NPS_INSN_UNKNOWN, 0 }, /* udf #0 */
 	};
 	struct nps_insn_decoder d;

@@ -213,8 +213,9 @@ static struct nps_insn arm64_decode(const uint8_t *code, size_t len, uint64_t ad
 		insn.kind = NPS_INSN_JUMP_INDIRECT;
 	} else if ((op & 0xffe0001f) == 0xd4200000) { /* brk, as a compiler ends unreachable code */
 		insn.kind = NPS_INSN_TRAP;
-	} else if ((op & 0xfe000000) == 0xd6000000 || !(op & 0x1c000000)) {
-		insn.kind = NPS_INSN_UNKNOWN; /* retaa, eret, ret of another register; reserved encodings */
+	} else if ((op & 0xfe000000) == 0xd6000000 || (op & 0x7e000000) == 0x74000000 || !(op & 0x1c000000)) {
+		/* retaa, eret, ret of another register; compare and branch of Armv9.6; reserved encodings */
+		insn.kind = NPS_INSN_UNKNOWN;
 	}
 	return insn;
 }
