@@ -36,6 +36,8 @@ static int keep_function(const struct nps_elf_function *fn, void *arg)
 {
 	struct nps_exit_finder *finder = arg;
 
+	if (finder->n == NPS_BUDGET_SYMBOLS)
+		return -E2BIG; /* a file can have several tables */
 	if (finder->n == finder->room) {
 		size_t room = finder->room ? 2 * finder->room : 4096;
 		struct function_range *v = realloc(finder->functions, room * sizeof(*v));
