@@ -140,7 +140,7 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 	}
 	if (id == NPS_PROBE_TORCH_OP) {
 		number = torch_number(t, fn);
-		if (number == -ENOENT)
+		if (number == -ENOENT || number == -ENAMETOOLONG)
 			return 0; /* not the call of an operator */
 		if (number < 0)
 			return number;
