@@ -104,7 +104,7 @@ static uint32_t find_size_of_pthread(pid_t pid, const struct nps_maps *maps, str
 {
 	uint32_t size = 0;
 
-	for (size_t i = 0; i < maps->n && !size; i++) {
+	for (size_t i = 0; i < maps->n && !size && !nps_budget__spent(budget); i++) {
 		const char *name = nps_basename(maps->v[i].path);
 
 		if (maps->v[i].exec && (!strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2", 6) ||
