@@ -180,11 +180,13 @@ static int loader_make_trampolines(struct nps_bpf_loader *k)
 				    fds, NPS_PROGRAMS, &k->trampolines);
 }
 
-/* They are small unless Python stacks are walked. */
-static int size_python_maps(struct nps_bpf_loader *k, uint32_t python_at)
+/* They are small unless Python stacks are walked. Operators need kernels that have task storage. */
+static int size_optional_maps(struct nps_bpf_loader *k, uint32_t python_at)
 {
-	int err;
+	int err = k->cap.task_storage ? 0 : bpf_map__set_max_entries(k->runtime->maps.op_threads, 1);
 
+	if (err)
+		return err;
 	k->runtime->rodata->python_at = python_at;
 	if (!python_at)
 		return k->cap.task_storage ? 0 : bpf_map__set_max_entries(k->runtime->maps.python_threads, 1);
@@ -233,7 +235,7 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	err = nps_bpf_loader__share_maps(k, k->runtime->obj);
 	if (err)
 		return err;
-	err = size_python_maps(k, opts->python_at);
+	err = size_optional_maps(k, opts->python_at);
 	if (err)
 		return err;
 	err = runtime_bpf__load(k->runtime);
