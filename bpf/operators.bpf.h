@@ -113,9 +113,11 @@ static __always_inline void read_node(struct text_scratch *text, struct open_op 
 	__u64 at = 0;
 
 	op->slot[2] = node;
-	if (sequence_at &&
-	    bpf_probe_read_user(&op->slot[1], sizeof(op->slot[1]), (void *)(node + sequence_at)))
+	if (!sequence_at ||
+	    bpf_probe_read_user(&op->slot[1], sizeof(op->slot[1]), (void *)(node + sequence_at))) {
+		op->slot[1] = ~0ULL; /* 0 is that of a thread's first node */
 		op->flags |= NPS_F_SLOT_FAULT(1);
+	}
 	if (bpf_probe_read_user(&at, sizeof(at), (void *)node) ||
 	    bpf_probe_read_user(&at, sizeof(at), (void *)(at - 8)) ||
 	    bpf_probe_read_user(&at, sizeof(at), (void *)(at + 8)))

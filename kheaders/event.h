@@ -71,8 +71,8 @@ enum nps_kind {
  *  TORCH_OP        an operator; slot[0]: id of its name with the overload ("aten::add.Tensor"); slot[1]:
  *                  id of the Python stack when it began, 0 none
  *  TORCH_NODE      the autograd engine evaluates a node; slot[0]: id of its type's mangled name
- *                  ("N5torch8autograd9generated12MulBackward0E"); slot[1]: its sequence number; slot[2]:
- *                  its address
+ *                  ("N5torch8autograd9generated12MulBackward0E"); slot[1]: its sequence number, all
+ *                  bits set (and marked as unreadable) if it is not known; slot[2]: its address
  *  TORCH_SEQUENCE  slot[0]: the sequence number that the thread got; the operator that is open innermost
  *                  makes the node with this number
  *  TORCH_BACKWARD  a backward pass, in the thread that called it
