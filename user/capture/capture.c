@@ -233,7 +233,7 @@ static void init(struct nps_capture *c, const struct nps_record_opts *opts,
 		nps_budget__advance(&c->work, NPS_BUDGET_NAMED_ALL_CPU_NS);
 	nps_deadline__init(&c->patience, BEGIN_NS);
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
-	c->session.host.fd = c->session.device.fd = -1;
+	c->session.host.fd = c->session.device.fd = c->session.python.fd = -1;
 	c->child_go = c->signals = -1;
 	c->shared.privilege = NPS_PRIVILEGE_CAPTURE;
 	nps_sources__init(c, rows);
