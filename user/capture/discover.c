@@ -62,7 +62,9 @@ static int attach_operators_fd(struct nps_capture *c, struct nps_budget *budget,
 		nps_warn("cannot probe %s: %s: %s", path,
 			 n == -ENOTSUP ? "this kernel wants an event for each operator (no uprobe_multi)"
 				       : strerror(-n),
-			 second ? "its calls will be missing" : "shapes of its operators will be missing");
+			 second		   ? "its calls will be missing"
+			 : c->opts->shapes ? "shapes and ends of its operators will be missing"
+					   : "ends of its operators will be missing");
 		c->degraded = true;
 	}
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
