@@ -47,7 +47,8 @@ int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struc
 			   int (*collect)(struct nps_match *m));
 
 /*
- * Adds probes in front of the returns of FN, for row ID. number: of the operator. 0, also if it has none that are safe (*n: their number); -ENOMEM, -ETIME.
+ * Adds probes in front of the returns of FN, for row ID. number: of the operator. 0, also if it has none that
+ * are safe (*n: their number); -ENOMEM, -ETIME.
  */
 int nps_probes__add_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id, uint16_t number,
 			 unsigned *n);

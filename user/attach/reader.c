@@ -284,8 +284,9 @@ static uint64_t reader_read_text(struct nps_reader *r, const struct nps_event *e
 /* The number of an operator, where E has one; NULL elsewhere. */
 static __u64 *operator_number(struct nps_event *e)
 {
-	if (e->kind == NPS_EV_MARK && (e->probe == NPS_PROBE_NN_EXPORT || e->probe == NPS_PROBE_NN_PHASE1_LEFT ||
-				       e->probe == NPS_PROBE_NN_PHASE2_LEFT))
+	if (e->kind == NPS_EV_MARK &&
+	    (e->probe == NPS_PROBE_NN_EXPORT || e->probe == NPS_PROBE_NN_PHASE1_LEFT ||
+	     e->probe == NPS_PROBE_NN_PHASE2_LEFT))
 		return &e->call.slot[0];
 	if (e->kind == NPS_EV_API && e->probe == NPS_PROBE_TORCH_OP)
 		return &e->call.slot[0];
