@@ -25,13 +25,10 @@ static __always_inline bool user_regs(struct task_struct *t, struct pt_regs *reg
 	return at && !bpf_probe_read_kernel(regs, sizeof(*regs), at);
 }
 
-/* bytes; farther apart, the thread is on another stack, such as that of a signal */
-#define SAME_STACK (8UL << 20)
-
 /* Has a thread whose stack pointer in user space is SP left the call that was entered at ENTRY_SP? */
 static __always_inline bool was_left(__u64 entry_sp, __u64 sp)
 {
-	return sp > entry_sp && sp - entry_sp < SAME_STACK;
+	return sp > entry_sp && sp - entry_sp < NPS_SAME_STACK;
 }
 
 #define PF_EXITING 0x4 /* include/linux/sched.h */

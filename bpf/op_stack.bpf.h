@@ -42,8 +42,12 @@ static __always_inline void ops_at_entry(struct op_stack *st, __u64 sp)
 	st->found = st->depth;
 	for (int i = 0; i < OP_DEPTH; i++) {
 		__u32 top = st->found - 1;
+		__u64 entry_sp;
 
-		if (top >= OP_DEPTH || st->ops[MASKED(top, OP_DEPTH)].sp > sp)
+		if (top >= OP_DEPTH)
+			break;
+		entry_sp = st->ops[MASKED(top, OP_DEPTH)].sp;
+		if (entry_sp > sp || sp - entry_sp >= NPS_SAME_STACK)
 			break;
 		st->found = top;
 	}

@@ -20,6 +20,9 @@
 /* Which operators of PyTorch are recorded: those in which the thread calls the NPU, or all. */
 enum nps_ops { NPS_OPS_NONE, NPS_OPS_NPU, NPS_OPS_ALL };
 
+/* bytes; farther apart, the thread is on another stack, such as that of a signal or of a coroutine */
+#define NPS_SAME_STACK (8UL << 20)
+
 /* Value in the targets map. */
 #define NPS_TARGET_WATCH 0x1
 #define NPS_TARGET_FOLLOW 0x2 /* children become targets too */

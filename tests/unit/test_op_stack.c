@@ -116,6 +116,18 @@ static void recursion(void **state)
 	assert_int_equal(stack.depth, 0);
 }
 
+/* A coroutine, whose stack is at higher addresses, calls operators while the thread is in one. */
+static void another_stack(void **state)
+{
+	uint64_t other = 1000 + NPS_SAME_STACK;
+
+	(void)state;
+	enter(ADD, 1000);
+	assert_int_equal(enter(MUL, other), 0);
+	assert_int_equal(end(MUL, other - FRAME), 0);
+	assert_int_equal(end(ADD, 1000 - FRAME), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +136,7 @@ int main(void)
 		cmocka_unit_test_setup(ends_without_a_beginning, setup),
 		cmocka_unit_test_setup(ends_at_the_return, setup),
 		cmocka_unit_test_setup(recursion, setup),
+		cmocka_unit_test_setup(another_stack, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -448,7 +448,6 @@ int nps_exit_finder__find(struct nps_exit_finder *finder, const struct nps_elf_f
 
 	s.flow.arg = &s;
 	exits->n = 0;
-	exits->tail_calls = 0;
 	*why = NULL;
 	err = nps_budget__spent(s.flow.budget) ? -ETIME : find_exits(&s, stepped, exits);
 	if (err == -ENOENT)

@@ -22,11 +22,6 @@ struct nps_exit {
 struct nps_exits {
 	struct nps_exit v[NPS_EXITS_MAX];
 	unsigned n;
-	/*
-	 * A function that it ends by jumping to has no exit here: the call counts as over where that function
-	 * begins. Always 0 so far: functions with tail calls have no exits.
-	 */
-	unsigned tail_calls;
 };
 
 struct nps_exit_finder; /* of one file: its unwind tables and functions, read once */

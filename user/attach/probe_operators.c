@@ -54,32 +54,43 @@ static int add_phase_ends(struct nps_match *m, const struct nps_elf_function *fn
 {
 	unsigned n;
 
-	if (!m->exits || nps_probe_rows__level(nps_probe_rows__get(id)) > m->p->level ||
+	if (nps_probe_rows__level(nps_probe_rows__get(id)) > m->p->level ||
 	    nps_probed_file__has_ends(m->file, id, fn->offset))
 		return 0;
 	return nps_probes__add_ends(m, fn, id, number, &n);
 }
 
-static int match_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
-			  void *arg)
+/* The number of an operator by the name of its second phase, or a negative errno. */
+static int operator_number(struct nps_match *m, const char *name)
 {
-	struct nps_match *m = arg;
-	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
-	unsigned before, known;
-	int number, err = 0;
+	unsigned known = m->p->operators->n;
+	int number;
 
-	if (!m->second && !arguments && !m->exits)
-		return 0;
-	if (nps_budget__spent(m->budget))
-		return -ETIME;
-	known = m->p->operators->n;
 	if (m->budget && m->budget->operators >= NPS_BUDGET_OPERATORS)
 		return -E2BIG;
-	number = nps_operators__add(m->p->operators, second->name);
+	number = nps_operators__add(m->p->operators, name);
 	if (number < 0)
 		return number == -ENOSPC ? -E2BIG : number;
 	if (m->budget)
 		m->budget->operators += m->p->operators->n - known;
+	return number;
+}
+
+static int match_entries(const struct nps_elf_function *first, const struct nps_elf_function *second,
+			 void *arg)
+{
+	struct nps_match *m = arg;
+	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
+	unsigned before;
+	int number, err = 0;
+
+	if (!m->second && !arguments)
+		return 0;
+	if (nps_budget__spent(m->budget))
+		return -ETIME;
+	number = operator_number(m, second->name);
+	if (number < 0)
+		return number;
 	if (m->second)
 		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
 	before = m->file->n;
@@ -87,9 +98,38 @@ static int match_operator(const struct nps_elf_function *first, const struct nps
 		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
 	if (!err && m->file->n > before)
 		m->file->probes[before].arguments = arguments;
-	if (!err)
-		err = add_phase_ends(m, first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);
+	return err;
+}
+
+static int match_ends(const struct nps_elf_function *first, const struct nps_elf_function *second, void *arg)
+{
+	struct nps_match *m = arg;
+	int number, err;
+
+	if (nps_budget__spent(m->budget))
+		return -ETIME;
+	number = operator_number(m, second->name);
+	if (number < 0)
+		return number;
+	err = add_phase_ends(m, first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);
 	return err ? err : add_phase_ends(m, second, NPS_PROBE_NN_PHASE2_LEFT, (uint16_t)number);
+}
+
+/*
+ * The search for ends takes much longer than that for entries. Where half of what the process may cause at once is
+ * not enough for it, there are only those ends that were found.
+ */
+static int collect_ends(struct nps_match *m)
+{
+	int err = nps_exit_finder__new(m->elf, &m->exits);
+
+	if (!err)
+		err = nps_operators__find(m->elf, match_ends, m);
+	nps_exit_finder__free(m->exits);
+	m->exits = NULL;
+	if (err == -ETIME && m->budget && m->budget->slice >= m->budget->capacity / 2)
+		return 0;
+	return err == -EINVAL || err == -ENOTSUP ? 0 : err;
 }
 
 static int collect_operators(struct nps_match *m)
@@ -100,13 +140,8 @@ static int collect_operators(struct nps_match *m)
 		return 0;
 	if (nps_bpf_loader__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
 		return -ENOTSUP;
-	err = m->p->level > 0 ? nps_exit_finder__new(m->elf, &m->exits) : 0;
-	if (err == -ENOMEM || err == -ETIME)
-		return err;
-	err = nps_operators__find(m->elf, match_operator, m);
-	nps_exit_finder__free(m->exits);
-	m->exits = NULL;
-	return err;
+	err = nps_operators__find(m->elf, match_entries, m);
+	return err || m->p->level == 0 ? err : collect_ends(m);
 }
 
 bool nps_probes__wants_operators(const struct nps_probes *p)

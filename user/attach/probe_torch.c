@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Probes of PyTorch: operators, nodes of the backward pass, and their sequence numbers. */
-#include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attach/exit_points.h"
@@ -56,7 +54,7 @@ static uint16_t function_row(const char *name)
 struct torch_match {
 	struct nps_match *m;
 	struct nps_torch_names *names;
-	unsigned entries_only; /* operators whose ends cannot be probed */
+	unsigned left_out; /* functions whose ends are not certain: they are not probed */
 	unsigned n;
 };
 
@@ -92,14 +90,14 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 	if (nps_probed_file__has_ends(m->file, id, fn->offset))
 		return 0; /* an alias */
 	if (!m->exits) {
-		t->entries_only++;
+		t->left_out++;
 		return 0;
 	}
 	err = nps_probes__add_ends(m, fn, id, number, &ends);
 	if (err)
 		return err;
 	if (!ends) {
-		t->entries_only++;
+		t->left_out++;
 		return 0;
 	}
 	address = nps_probe_address__find(m->elf, fn, row, true);
@@ -107,6 +105,7 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 	if (err)
 		return err;
 	m->file->probes[m->file->n - 1].number = number;
+	m->file->probes[m->file->n - 1].ends = (uint8_t)ends;
 	if (id == NPS_PROBE_TORCH_NODE)
 		m->file->probes[m->file->n - 1].arguments = m->sequence_at;
 	t->n++;
@@ -164,10 +163,9 @@ static int collect_torch(struct nps_match *m)
 	nps_torch_names__free(t.names);
 	nps_exit_finder__free(m->exits);
 	m->exits = NULL;
-	if (t.entries_only)
-		nps_debug("%u of PyTorch's functions are not probed: their ends are not certain",
-			  t.entries_only);
-	return err || !t.entries_only ? err : no_exits;
+	if (t.left_out)
+		nps_debug("%u of PyTorch's functions are not probed: their ends are not certain", t.left_out);
+	return err || !t.left_out ? err : no_exits;
 }
 
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,

@@ -17,6 +17,7 @@ struct nps_attached {
 	uint8_t arguments; /* number of arguments of its first phase that are recorded */
 	bool returns;
 	bool at_end; /* in front of a return of the function, not at its entry */
+	uint8_t ends; /* of an entry: number of probes at ends that it needs */
 	uint8_t class; /* enum nps_probe_class */
 	unsigned group; /* group of this probe and its links only, 0: it shares one */
 	uint64_t entered; /* entries counted until the last turn */

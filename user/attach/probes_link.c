@@ -250,6 +250,29 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 	return kept + n;
 }
 
+static unsigned count_ends(const struct nps_probed_file *f, uint64_t start)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n; i++)
+		n += f->probes[i].at_end && f->probes[i].start == start;
+	return n;
+}
+
+/* A call whose end is not probed would look as if an exception had left it: then its entry is not probed, either. */
+static void drop_entries_without_ends(struct nps_probed_file *f)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->probes[i].ends && count_ends(f, f->probes[i].start) != f->probes[i].ends)
+			f->probes[i].ends = UINT8_MAX; /* more than any function has */
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->probes[i].ends != UINT8_MAX)
+			f->probes[kept++] = f->probes[i];
+	f->n = kept;
+}
+
 /*
  * If each probe is attached on its own, each can be refused on its own: detaching is too slow to try halves.
  */
@@ -289,6 +312,7 @@ int nps_probes__link_file(struct nps_probes *p, int fd, struct nps_match *m)
 		err = nps_probes__link(p, link_path, f->probes, f->n, NULL);
 		if (of_one_probe(err)) {
 			f->n = keep_probeable(p, link_path, m, f->path, f->probes, f->n);
+			drop_entries_without_ends(f);
 			err = nps_probes__link(p, link_path, f->probes, f->n, NULL);
 		}
 	}

@@ -11,6 +11,7 @@
 #include "attach/task_iter.h"
 #include "catalog.h"
 #include "core/log.h"
+#include "core/proc_maps.h"
 #include "event.h"
 #include "sources/calls/open_slices.h"
 
@@ -55,6 +56,21 @@ static void on_call(void *arg, const void *record)
 	nps_open_slices__keep(c->slices, &e);
 }
 
+/* Is it in the page to which the kernel redirects the returns of functions that any tool probes? */
+static bool is_trampoline(pid_t pid, uint64_t address)
+{
+	struct nps_maps maps;
+	bool found = false;
+
+	if (nps_maps__read_all(pid, NULL, &maps))
+		return true; /* not known: do not conclude anything */
+	for (size_t i = 0; i < maps.n && !found; i++)
+		found = !strcmp(maps.v[i].path, "[uprobes]") && address >= maps.v[i].start &&
+			address < maps.v[i].end;
+	nps_maps__free(&maps);
+	return found;
+}
+
 /* Is a call over whose return address RETURN_ADDRESS was at SP? x86-64 only: 0, not known. */
 static bool was_left(pid_t pid, uint64_t sp, uint64_t return_address)
 {
@@ -62,7 +78,7 @@ static bool was_left(pid_t pid, uint64_t sp, uint64_t return_address)
 	struct iovec to = { &now, sizeof(now) }, from = { (void *)(uintptr_t)sp, sizeof(now) };
 
 	return return_address && process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(now) &&
-	       now != return_address;
+	       now != return_address && !is_trampoline(pid, now);
 }
 
 /* An operator: bpf/operators.bpf.h writes what tells whether an exception has left it. */
