@@ -481,8 +481,8 @@ __noinline __u64 python_stack(__u32 pid)
 }
 
 /*
- * Do calls of PROBE, which queue kernels, have a Python stack? First phases have one, and queries of the cache
- * that replaces them, because the thread of a task queue, which launches, runs no Python.
+ * Do calls of PROBE, which queue kernels, have a Python stack? First phases have one, and queries of the
+ * cache that replaces them, because the thread of a task queue, which launches, runs no Python.
  */
 static __always_inline bool walks_python_at(__u16 probe)
 {

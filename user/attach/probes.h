@@ -29,8 +29,8 @@ int nps_probes__new(struct nps_bpf_loader *k, int level, bool shapes, struct nps
 void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
 
 /*
- * Also attaches, at any --level but none, to queries of the job's cache of executors, which link launches to
- * the thread that planned them.
+ * Also attaches, at any --level but none, to queries of the job's cache of executors, which link launches
+ * to the thread that planned them.
  */
 void nps_probes__with_caches(struct nps_probes *probes);
 /*

@@ -290,7 +290,7 @@ struct stack_search {
 	struct nps_torch_owner owner; /* of launches */
 };
 
-/* The Python stack when the operator began that is open innermost in thread GTID at TIME, which only grows. */
+/* The Python stack when the operator began that is open innermost in GTID at TIME, which only grows. */
 static int stack_of_op(const struct nps_model *m, struct nps_torch_owner *owner, uint64_t gtid, uint64_t time,
 		       uint32_t *stack)
 {
@@ -394,7 +394,7 @@ static int chain_fill(struct nps_model *model, struct nps_session *rec, uint32_t
 	if (err)
 		return err;
 	memcpy(text->data, nps_strings__get(&rec->strings, id), end + 1);
-	for (;; end = start - 1) {
+	for (;; end = start - 1, depth++) {
 		char *frames = text->data;
 		uint32_t frame;
 
@@ -404,9 +404,8 @@ static int chain_fill(struct nps_model *model, struct nps_session *rec, uint32_t
 		frame = python_text_intern(rec, frames + start, end - start);
 		if (frame == NPS_NONE)
 			return -ENOMEM;
-		err = nps_frame_table__add(&model->frame, &(struct nps_frame_row){ .id = row,
-										   .stack = frame,
-										   .depth = depth++ });
+		err = nps_frame_table__add(
+			&model->frame, &(struct nps_frame_row){ .id = row, .stack = frame, .depth = depth });
 		if (err || !start)
 			return err;
 	}

@@ -17,9 +17,9 @@ int nps_python_stacks__add(struct nps_session *rec, bool stacks, const struct np
 			   const void *payload);
 
 /*
- * Fills model->py_launch with the stacks of PROC's calls, and model->frame with those of its operators, whose
- * `callchain` is a row of the session's stacks: after nps_torch_ops__fill() and nps_planned_calls__fill(). 0 or
- * negative errno.
+ * Fills model->py_launch with the stacks of PROC's calls, and model->frame with those of its operators,
+ * whose `callchain` is a row of the session's stacks: after nps_torch_ops__fill() and
+ * nps_planned_calls__fill(). 0 or negative errno.
  */
 int nps_python_stacks__fill(struct nps_model *model, struct nps_session *rec, const struct nps_proc *proc);
 
