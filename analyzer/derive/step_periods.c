@@ -42,11 +42,16 @@ static bool has_word(const char *name, const char *const *words, size_t count)
 	return false;
 }
 
-/* Kernels that update parameters: of optimizers by name, and of their loops over all parameters. */
+/*
+ * Kernels that update parameters: of optimizers by name, and of their loops over all parameters. Other loops
+ * over tensors are no updates: FSDP copies parameters in each layer, norms of gradients are of micro-batches.
+ */
 static bool updates_parameters(const char *name)
 {
-	static const char *const words[] = { "Adam",	 "SGD",	    "Momentum", "Lamb",		  "Adagrad",
-					     "Adadelta", "RMSProp", "Foreach",	"GradientDescent" };
+	static const char *const words[] = { "Adam",	       "SGD",	     "Momentum",
+					     "Lamb",	       "Adagrad",    "Adadelta",
+					     "RMSProp",	       "ForeachAdd", "ForeachLerp",
+					     "GradientDescent" };
 
 	return has_word(name, words, NPS_ARRAY_SIZE(words));
 }
