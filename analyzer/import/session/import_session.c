@@ -672,6 +672,9 @@ static int read_python(struct session_import *in, const char *path)
 			path, in->model->python.damaged);
 		in->model->losses.cut = true;
 	}
+	if (in->model->python.unsearched)
+		nps_msg("%s/python.nps: lines of %" PRIu64 " frames are 0: line tables are too large", path,
+			in->model->python.unsearched);
 	return err;
 }
 

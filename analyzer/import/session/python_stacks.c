@@ -13,6 +13,9 @@
 #define PROBES 8 /* texts of one hash */
 #define FRAME_BYTES (2 * NPS_PY_TEXT_MAX + 32) /* most of a frame's text */
 
+/* Bytes of line tables that are searched in all, about 20 s: hostile frames can be in a large table each. */
+#define SEARCHED_MOST (16ULL << 30)
+
 /* A code object. */
 struct python_code {
 	uint32_t file, name; /* texts */
@@ -115,10 +118,10 @@ static size_t append_text(char *out, size_t len, size_t size, const char *text)
 #define UNITS 0x030a /* the version whose f_lasti counts units of 2 bytes */
 
 /* "file.py(12): function" */
-static size_t frame_text(const struct nps_session *rec, uint32_t pid, const struct nps_py_stack_frame *f,
-			 char *out, size_t size)
+static size_t frame_text(struct nps_session *rec, uint32_t pid, const struct nps_py_stack_frame *f, char *out,
+			 size_t size)
 {
-	const struct nps_python_stacks *py = &rec->python;
+	struct nps_python_stacks *py = &rec->python;
 	uint32_t row = nps_map__get(&py->code_of, code_key(pid, f->code, f->fingerprint));
 	const struct python_code *code;
 	size_t len;
@@ -129,8 +132,12 @@ static size_t frame_text(const struct nps_session *rec, uint32_t pid, const stru
 		return (size_t)snprintf(out, size, "[unknown]");
 	code = &NPS_AT(&py->codes, struct python_code, row);
 	at = code->version == UNITS ? (int32_t)((uint32_t)f->instruction * 2) : f->instruction;
-	line = nps_python_line(code->version, (int32_t)code->first_line,
-			       (const uint8_t *)py->lines.data + code->lines, code->n_lines, at);
+	py->searched += code->n_lines;
+	line = py->searched > SEARCHED_MOST
+		       ? 0
+		       : nps_python_line(code->version, (int32_t)code->first_line,
+					 (const uint8_t *)py->lines.data + code->lines, code->n_lines, at);
+	py->unsearched += py->searched > SEARCHED_MOST;
 	len = append_text(out, 0, size - 20, nps_strings__get(&rec->strings, code->file));
 	len += (size_t)snprintf(out + len, size - len, "(%d): ", line);
 	len = append_text(out, len, size, nps_strings__get(&rec->strings, code->name));

@@ -285,6 +285,7 @@ struct nps_python_stacks {
 	struct nps_map code_of, stack_of; /* their rows */
 	struct nps_map text_of; /* hash of a text of frames -> its id */
 	uint64_t damaged; /* chunks that make no sense from some point on */
+	uint64_t searched, unsearched; /* bytes of line tables; frames whose line that was too many for */
 };
 
 struct nps_session {
