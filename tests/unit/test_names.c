@@ -213,6 +213,21 @@ static void launches_after_an_inner_operator(void **state)
 	assert_string_equal(name_of(2), "aclnnOuter_Second");
 }
 
+/* An inner operator that an exception left is over when the outer one is. */
+static void launches_after_an_operator_that_was_left(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 60, text("aclnnThrows"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 61, text("First"), 0xe2);
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnOuter"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 120, text("aclnnThrows"), 0xe2);
+	mark(NPS_PROBE_NN_RUN, 1, 121, 0xe2, 0);
+	mark(NPS_PROBE_NN_PHASE2_LEFT, 1, 200, text("aclnnOuter"), 0);
+	launch(1, 260, 0xf1, 0);
+	build();
+	assert_string_equal(name_of(0), "kernel@0xf1");
+}
+
 /*
  * Begun before the capture: its kernel is named by what is learnt, from
  * the innermost of the calls that launch.
@@ -515,6 +530,7 @@ int main(void)
 		TEST(the_rows_of_a_launch),
 		TEST(ends_of_operators),
 		TEST(launches_after_an_inner_operator),
+		TEST(launches_after_an_operator_that_was_left),
 		TEST(an_operator_holds_its_whole_launch),
 		TEST(what_did_not_return),
 		TEST(other_tasks_have_the_vendors_names),

@@ -88,6 +88,8 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	w->op_limit = w->depth ? w->stack[w->depth - 1].end : UINT64_MAX;
 	if (ev->dur)
 		w->op_limit = NPS_MIN(w->op_limit, ev->start + ev->dur);
+	if (w->outer_ops) /* without an end of its own it is over when that is */
+		w->op_limit = NPS_MIN(w->op_limit, w->outer[w->outer_ops - 1].limit);
 	nps_walk__enter_run(w, NULL, ev->start);
 	return 0;
 }
