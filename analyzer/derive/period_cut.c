@@ -197,11 +197,27 @@ static void score_updates(struct begin_search *c)
 		score_add(c, (long)(best + i), WEIGHT_UPDATE_SOON * (double)(window - i) / (double)window);
 }
 
+/* Where segments are of several kinds: right after updates, which end what is the same in all. */
+static void score_after_updates(struct begin_search *c)
+{
+	const uint8_t *updates = c->plan->in->updates;
+
+	for (long d = c->low; updates && c->nsamples && d < c->high; d++) {
+		size_t at = c->samples[0] + d;
+
+		if (at && at < c->text->len && updates[c->text->symbols[at - 1]] &&
+		    !updates[c->text->symbols[at]])
+			c->scores[d - c->low] += WEIGHT_UPDATE;
+	}
+}
+
 static void shift_choose(struct begin_search *c)
 {
 	long best = c->low;
 
 	score_gaps(c);
+	if (!c->rotates)
+		score_after_updates(c);
 	if (c->rotates) {
 		score_resumptions(c);
 		score_updates(c);

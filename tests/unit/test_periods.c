@@ -100,6 +100,7 @@ static const struct job_row rows[] = {
 	JOB("8 accumulated, no optimizer known", PERIOD_ACCUMULATION, 50, 12, .micro = 8, .unmarked = true),
 	JOB("pipeline of 8 micro-batches", PERIOD_PIPELINE, 50, 6, .micro = 8, .tail = true),
 	JOB("three shapes at random", PERIOD_VARIANTS, 100, 12, .tail = true),
+	JOB("three shapes at random, without pauses", PERIOD_VARIANTS, 100, 12, .tail = true, .steady = true),
 	JOB("inference, 5 to 60 decodes", PERIOD_INFERENCE, 20, 16, .unmarked = true),
 	JOB("inference, 24 decodes", PERIOD_FIXED_INFERENCE, 20, 16, .unmarked = true),
 };
