@@ -83,6 +83,15 @@ static void limit(void)
 	setrlimit(RLIMIT_CORE, &core);
 }
 
+/* Those of cmocka would go on with the test in the child. */
+static void forget_handlers(void)
+{
+	static const int signals[] = { SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_DFL);
+}
+
 bool worker_child_run(void (*body)(const void *arg), const void *arg, int *status)
 {
 	pid_t pid;
@@ -90,6 +99,7 @@ bool worker_child_run(void (*body)(const void *arg), const void *arg, int *statu
 	worker_child_wrong[0] = '\0';
 	pid = fork();
 	if (!pid) {
+		forget_handlers();
 		limit();
 		body(arg);
 		_exit(0); /* nothing of cmocka's, and no leak check, which traces */
