@@ -202,6 +202,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		return err;
 	model.progress = &progress;
 	model.step_source = a->opts.steps;
+	model.marks_steps = a->input->kind == NPS_INPUT_SESSION;
 	if (a->opts.steps == NPS_STEPS_AUTO && a->input->kind != NPS_INPUT_SESSION)
 		model.step_source = NPS_STEPS_MARKER; /* its steps keep the meaning of its profiler */
 	err = input_import(&model, a, i);

@@ -295,7 +295,8 @@ int nps_job__derive(struct nps_model *model)
 		      { "communication", nps_derive__comm },
 		      { "names of tasks", nps_derive__task_names },
 		      { "scheduling", nps_derive__threads },
-		      { "host time", nps_derive__host } };
+		      { "host time", nps_derive__host },
+		      { "marks of steps", nps_derive__step_marks } };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(steps); i++) {

@@ -140,6 +140,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 		proc->torch_ops += m->torch.type[i] == NPS_API_TORCH_OP;
 		nps_pace__step(&pace);
 	}
+	proc->torch_ops -= m->step_marks;
 	for (size_t i = 0; i < NPS_MIN(m->losses.len, NPS_ARRAY_SIZE(proc->losses)); i++)
 		proc->losses[i] = NPS_AT(&m->losses, struct nps_lost, i);
 	return top(proc, m);

@@ -42,6 +42,13 @@ int nps_derive__overlap(struct nps_model *model);
  */
 int nps_derive__comm(struct nps_model *model);
 
+/*
+ * Of sessions: adds an operator ProfilerStep#N to `torch` for each step, on the process's main thread, or on
+ * a lane that is no thread's if an operator of that thread crosses the bounds of a step. Last, as it moves
+ * rows of `torch`. 0 or negative errno.
+ */
+int nps_derive__step_marks(struct nps_model *model);
+
 /* Names the rows of l2_cache, soc_pmu, page_fault and aicpu by the kernels with their stream and task id. */
 int nps_derive__task_names(struct nps_model *model);
 

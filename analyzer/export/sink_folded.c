@@ -142,7 +142,8 @@ static void add_host_time(struct folder *f)
 
 	nps_timeline__open(&timeline, f->m, NPS_ITEM(PYTHON) | NPS_ITEM(OPERATOR) | NPS_ITEM(CALL));
 	while (!f->err && nps_timeline__next(&timeline, &item))
-		note_launch(f, item.connection, folded_call(f, &item));
+		if (item.kind != NPS_ITEM_OPERATOR || !nps_model__is_step_mark(f->m, item.row))
+			note_launch(f, item.connection, folded_call(f, &item));
 	err = nps_timeline__close(&timeline);
 	f->err = f->err ? f->err : err;
 }

@@ -151,6 +151,8 @@ static void perfetto_torch(struct perfetto *p, const struct nps_item *item)
 	const struct nps_torch_table *t = &p->m->torch;
 	uint32_t row = item->row;
 
+	if (nps_model__is_step_mark(p->m, row))
+		return; /* perfetto_step() writes it */
 	slice(p, thread_track(p, item->lane), item, item->kind == NPS_ITEM_PYTHON ? "python" : "cpu_op",
 	      perfetto_text(p, item->name));
 	if (t->input_shapes[row] != NPS_NONE)

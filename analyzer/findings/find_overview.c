@@ -13,7 +13,7 @@ static uint64_t torch_ops(const struct nps_model *m)
 		nps_pace__step(&pace);
 		n += m->torch.type[i] == NPS_API_TORCH_OP;
 	}
-	return n;
+	return n - m->step_marks;
 }
 
 /* Those that were summed up, too; a page fault is none. */

@@ -88,6 +88,12 @@ void nps_model__cool(const struct nps_model *model)
 	nps_strings__cool(model->strings);
 }
 
+bool nps_model__is_step_mark(const struct nps_model *model, size_t row)
+{
+	return model->step_marks && !strncmp(nps_model__text(model, model->torch.name[row]), NPS_STEP_MARK,
+					     sizeof(NPS_STEP_MARK) - 1);
+}
+
 struct nps_rows nps_model__torch_rows(const struct nps_model *model, uint32_t type)
 {
 	const struct nps_torch_table *t = &model->torch;

@@ -75,6 +75,8 @@ struct nps_model {
 	bool overlapped; /* overlap was imported */
 	enum nps_step_source step_source; /* requested; AUTO: of a session */
 	bool steps_found; /* rows of `step` are iterations that were found in the sequence of launches */
+	bool marks_steps; /* of a session, whose steps nothing marks among the operators */
+	size_t step_marks; /* rows of `torch` that nps_derive__step_marks() added */
 	double step_confidence; /* share of the launches that repeat in these */
 	bool sampled; /* the collector sampled devices: also what the torch profiler does not import */
 	bool runs_lost; /* some rows of `run` are missing */
@@ -172,6 +174,11 @@ static inline uint64_t nps_model__comm_end(const struct nps_model *model, size_t
 struct nps_rows {
 	size_t begin, end;
 };
+
+#define NPS_STEP_MARK "ProfilerStep#" /* then the step's number: the name of an operator that is a step */
+
+/* Whether nps_derive__step_marks() added ROW of `torch`: what shows `step` itself leaves it out. */
+bool nps_model__is_step_mark(const struct nps_model *model, size_t row);
 
 /* The rows of `torch` that have TYPE (enum nps_api_type): they stand together. */
 struct nps_rows nps_model__torch_rows(const struct nps_model *model, uint32_t type);

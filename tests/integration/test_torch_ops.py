@@ -26,6 +26,7 @@ OPERATOR, NODE, SEQUENCE, BACKWARD = (
     catalogue()[symbol][0]
     for symbol in ("at::_ops::*::call", "torch::autograd::Engine::evaluate_function",
                    "_ZN2at15sequence_number17get_and_incrementEv", "torch::autograd::Engine::execute"))
+STEP = catalogue()[""][0]  # the function of --step-marker
 # Of the types that the generator uses.
 NODES = {"N5torch8autograd9generated14AddmmBackward0E": "AddmmBackward0",
          "N5torch8autograd14AccumulateGradE": "torch::autograd::AccumulateGrad",
@@ -122,6 +123,7 @@ def ns(text: str) -> int:
 
 def check_trace(trace: list[dict], want: Expected) -> None:
     """Slices and the arrows between them."""
+    trace = [event for event in trace if not event.get("name", "").startswith("ProfilerStep#")]
     slices = [(ns(e["ts"]), ns(e["ts"]) + round(e["dur"] * 1000), e["tid"], e["name"],
                None if e["args"]["Sequence number"] == -1 else e["args"]["Sequence number"],
                e["args"]["Fwd thread id"] or None, e["args"].get("end")) for e in trace if e.get("cat") == "cpu_op"]
@@ -187,7 +189,7 @@ def check_result(folder: Path, want: Expected) -> None:
     db = sqlite3.connect(next(results.glob("ascend_pytorch_profiler*.db")))
     rows = db.execute("SELECT CAST(p.startNs AS INTEGER), CAST(p.endNs AS INTEGER), p.globalTid & 4294967295,"
                       " s.value, p.sequenceNumber, p.fwdThreadId FROM PYTORCH_API p JOIN STRING_IDS s ON s.id ="
-                      " p.name WHERE p.type = 50001 ORDER BY p.rowid").fetchall()
+                      " p.name WHERE p.type = 50001 AND s.value NOT LIKE 'ProfilerStep#%' ORDER BY p.rowid").fetchall()
     assert rows == sorted((op.row for op in want.ops), key=lambda row: (row[0], -row[1]))
     trace = json.loads((results / "trace_view.json").read_text(encoding="utf-8"))
     check_trace(trace, want)
@@ -216,6 +218,51 @@ def every_result(case: Case) -> None:
         assert endings.count(ENDINGS[UNWOUND]) == 14 and endings.count(ENDINGS[UNFINISHED]) == 1
         check_result(folder, want)
         case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder]).expect(0)
+
+
+def step_marks(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Start, end and thread of each ProfilerStep, as the trace and the database have it; STEP_TIME agrees."""
+    results = folder / "ASCEND_PROFILER_OUTPUT"
+    trace = json.loads((results / "trace_view.json").read_text(encoding="utf-8"))
+    slices = [(e["name"], (ns(e["ts"]), ns(e["ts"]) + round(e["dur"] * 1000), e["tid"])) for e in trace
+              if e.get("ph") == "X" and e["name"].startswith("ProfilerStep#")]
+    assert all(e.get("cat") == "cpu_op" for e in trace if e.get("name", "").startswith("ProfilerStep#"))
+    db = sqlite3.connect(next(results.glob("ascend_pytorch_profiler*.db")))
+    if not slices and not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'PYTORCH_API'").fetchall():
+        return {}   # without STEP_TIME, or with an empty one
+    rows = db.execute("SELECT s.value, CAST(p.startNs AS INTEGER), CAST(p.endNs AS INTEGER), p.globalTid & 4294967295"
+                      " FROM PYTORCH_API p JOIN STRING_IDS s ON s.id = p.name WHERE s.value LIKE 'ProfilerStep#%'")
+    assert sorted(slices) == sorted((name, tuple(row)) for name, *row in rows)
+    assert sorted((name, row[:2]) for name, row in slices) == \
+        sorted((f"ProfilerStep#{number}", (start, end)) for number, start, end in
+               db.execute("SELECT id, startNs, endNs FROM STEP_TIME"))
+    return dict(slices)
+
+
+@test(seconds=300)
+def steps_among_operators(case: Case) -> None:
+    """A step is one operator ProfilerStep#N, and changes nothing of the others."""
+    for words in ((), ("ops",)):
+        path = synthetic.session(case, "npuscope_session" + "".join(words), 10 * KERNELS, *words)
+        session = Session(path)
+        real = session.json["start"]["realtime"] - session.json["start"]["monotonic"]
+        found = {}
+        for source in ("marker", "period", "none"):
+            found[source] = analysed(case, path, source + "".join(words), "--step-source", source, "--export",
+                                     "text,db")
+            for folder in found[source]:
+                case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder]).expect(0)
+        for folders in zip(*found.values()):
+            pid = int(folders[0].name.split("_")[-4])
+            marker, period, none = map(step_marks, folders)
+            at = [e.start + real for e in session.of(MARK, pid) if e.probe == STEP]
+            assert sorted(marker.values()) == [(*step, pid) for step in zip(at, at[1:])] and len(at) > 10, (marker, at)
+            # These begin with a launch: of an operator, which began before it.
+            assert len(period) > 10 and {tid == pid for _start, _end, tid in period.values()} == {not words}, period
+            assert not none
+            details = [folder / "ASCEND_PROFILER_OUTPUT" / "operator_details.csv" for folder in folders]
+            assert [file.exists() for file in details] == [bool(words)] * 3
+            assert not words or len({file.read_bytes() for file in details}) == 1
 
 
 @test

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operators ProfilerStep#N, of which the vendor's viewers read the steps: a session has steps, but no
+ * profiler of the framework that would have marked them.
+ */
+#include "derive/derive.h"
+
+#include <stdio.h>
+
+#define STEP_LANE (1U << 22) /* PID_MAX_LIMIT: no thread of Linux has this number */
+
+/* Whether the operator begins in the step and ends after it, or the other way round. */
+static bool step_crosses(const struct nps_step_table *steps, size_t step, uint64_t start, uint64_t end)
+{
+	return start < steps->start[step] ? end > steps->start[step] && end < steps->end[step]
+					  : start < steps->end[step] && end > steps->end[step];
+}
+
+/* Whether an operator of the thread runs while a step begins or ends, so that slices would not be nested. */
+static bool thread_crosses_steps(const struct nps_model *m, uint64_t gtid)
+{
+	const struct nps_torch_table *t = &m->torch;
+	struct nps_pace pace = { .model = m };
+	size_t step = 0;
+
+	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
+		if (t->gtid[i] != gtid)
+			continue;
+		while (step < m->step.t.len && m->step.end[step] <= t->start[i])
+			step++; /* operators and steps are in order of start */
+		for (size_t s = step; s < m->step.t.len && m->step.start[s] < t->end[i]; s++)
+			if (step_crosses(&m->step, s, t->start[i], t->end[i]))
+				return true;
+	}
+	return false;
+}
+
+static int step_mark_add(struct nps_model *m, size_t step, uint64_t gtid)
+{
+	struct nps_torch_row row = { .start = m->step.start[step],
+				     .end = m->step.end[step],
+				     .gtid = gtid,
+				     .type = NPS_API_TORCH_OP,
+				     .ending = NPS_ENDING_SEEN,
+				     .connection = NPS_NULL,
+				     .sequence = NPS_NULL,
+				     .forward_tid = NPS_NULL,
+				     .callchain = NPS_NULL,
+				     .correlation = NPS_NULL,
+				     .python_id = NPS_NULL,
+				     .python_parent = NPS_NULL,
+				     .python_module = NPS_NULL,
+				     .input_types = NPS_NONE,
+				     .input_shapes = NPS_NONE,
+				     .modules = NPS_NONE,
+				     .extra = NPS_NONE };
+	char name[48];
+	int err = 0;
+
+	snprintf(name, sizeof(name), NPS_STEP_MARK "%lld", (long long)m->step.id[step]);
+	row.name = nps_model__intern(m, name, &err);
+	return err ? err : nps_torch_table__add(&m->torch, &row);
+}
+
+int nps_derive__step_marks(struct nps_model *m)
+{
+	uint64_t gtid = (uint64_t)m->pid << 32;
+	int err = 0;
+
+	if (!m->marks_steps)
+		return 0;
+	gtid |= thread_crosses_steps(m, gtid | m->pid) ? STEP_LANE : m->pid;
+	for (; !err && m->step_marks < m->step.t.len; m->step_marks++)
+		err = step_mark_add(m, m->step_marks, gtid);
+	return err || !m->step_marks ? err : nps_table__order(&m->torch.t, NPS_ORDINAL(torch, start));
+}
