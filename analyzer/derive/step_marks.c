@@ -9,11 +9,31 @@
 
 #define STEP_LANE (1U << 22) /* PID_MAX_LIMIT: no thread of Linux has this number */
 
-/* Whether the operator begins in the step and ends after it, or the other way round. */
-static bool step_crosses(const struct nps_step_table *steps, size_t step, uint64_t start, uint64_t end)
+/* The last step that begins before TIME, NPS_NONE if none does. Steps are in order and do not overlap. */
+static size_t step_before(const struct nps_step_table *steps, uint64_t time)
 {
-	return start < steps->start[step] ? end > steps->start[step] && end < steps->end[step]
-					  : start < steps->end[step] && end > steps->end[step];
+	size_t low = 0, high = steps->t.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (steps->start[mid] < time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : NPS_NONE;
+}
+
+/* Whether only one end of the operator is within a step. */
+static bool op_crosses_step(const struct nps_step_table *steps, uint64_t start, uint64_t end)
+{
+	size_t first = step_before(steps, start + 1), last = step_before(steps, end);
+
+	if (first != NPS_NONE && start < steps->end[first] && end > steps->end[first] &&
+	    start > steps->start[first])
+		return true;
+	return last != NPS_NONE && end < steps->end[last] && start < steps->start[last];
 }
 
 /* Whether an operator of the thread runs while a step begins or ends, so that slices would not be nested. */
@@ -21,17 +41,10 @@ static bool thread_crosses_steps(const struct nps_model *m, uint64_t gtid)
 {
 	const struct nps_torch_table *t = &m->torch;
 	struct nps_pace pace = { .model = m };
-	size_t step = 0;
 
-	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
-		if (t->gtid[i] != gtid)
-			continue;
-		while (step < m->step.t.len && m->step.end[step] <= t->start[i])
-			step++; /* operators and steps are in order of start */
-		for (size_t s = step; s < m->step.t.len && m->step.start[s] < t->end[i]; s++)
-			if (step_crosses(&m->step, s, t->start[i], t->end[i]))
-				return true;
-	}
+	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace))
+		if (t->gtid[i] == gtid && op_crosses_step(&m->step, t->start[i], t->end[i]))
+			return true;
 	return false;
 }
 
