@@ -131,7 +131,7 @@ static const struct nps_option_word stack_words[] = {
 
 static const struct nps_option_word python_words[] = {
 	{ "launch", NPS_PY_AT_LAUNCH, .help = "of calls that launch kernels" },
-	{ "op", NPS_PY_AT_OP, .help = "of PyTorch's operators (--ops): in the session, in no result" },
+	{ "op", NPS_PY_AT_OP, .help = "of PyTorch's operators" },
 	{ "none", 0, .help = "nothing" },
 	{ NULL },
 };
