@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * PyTorch's operators and the nodes of its backward pass: C++ functions, which exceptions may cross, probed at
- * their entry and in front of each of their returns. One record a call, written when its end is seen.
+ * PyTorch's operators and the nodes of its backward pass: C++ functions, which exceptions may cross, probed
+ * at their entry and in front of each of their returns. One record a call, written when its end is seen.
  */
 #ifndef NPS_OPERATORS_BPF_H
 #define NPS_OPERATORS_BPF_H
@@ -42,7 +42,8 @@ static __always_inline bool is_npu_call(__u16 probe)
 	case NPS_CALL_SYNC_EVENT:
 		return true;
 	}
-	return probe == NPS_PROBE_TORCH_ENQUEUE || probe == NPS_PROBE_NN_PHASE1 || probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT;
+	return probe == NPS_PROBE_TORCH_ENQUEUE || probe == NPS_PROBE_NN_PHASE1 ||
+	       probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT;
 }
 
 /* --ops npu: the operators that the thread is in reach the NPU. */
@@ -103,9 +104,9 @@ static __always_inline void ops_unwind(struct op_state *state, __u32 depth, __u6
 }
 
 /*
- * A node of the backward pass, argument 3 of Engine::evaluate_function(): its type's name from the type_info in
- * front of its virtual table, as all compilers for these processors lay it out, and its sequence number, which
- * is at a distance that depends on the version.
+ * A node of the backward pass, argument 3 of Engine::evaluate_function(): its type's name from the
+ * type_info in front of its virtual table, as all compilers for these processors lay it out, and its
+ * sequence number, which is at a distance that depends on the version.
  */
 static __always_inline void read_node(struct text_scratch *text, struct open_op *op, __u64 node, __u32 pid,
 				      __u32 sequence_at)
@@ -268,8 +269,9 @@ int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * Those that a thread is in at the end of the capture. Whether an exception has left one is seen in the memory of
- * the process, which this program cannot read: dur is the stack pointer, slot 3 the return address there.
+ * Those that a thread is in at the end of the capture. Whether an exception has left one is seen in the
+ * memory of the process, which this program cannot read: dur is the stack pointer, slot 3 the return
+ * address there.
  */
 SEC("iter/task")
 int open_operators(struct bpf_iter__task *ctx)

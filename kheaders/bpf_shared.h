@@ -53,9 +53,9 @@ enum nps_counter {
 
 /*
  * The cookie of a probe: its row in the catalogue; the number of the operator (0: none) or, if its return
- * is probed, that of its group; how many of its arguments are recorded (TORCH_NODE: where in a node its sequence
- * number is); its class: how the kernel runs the instruction that it replaced (enum nps_probe_class); and, of
- * functions with probes at their ends, the group.
+ * is probed, that of its group; how many of its arguments are recorded (TORCH_NODE: where in a node its
+ * sequence number is); its class: how the kernel runs the instruction that it replaced (enum
+ * nps_probe_class); and, of functions with probes at their ends, the group.
  */
 #define NPS_COOKIE(probe, number, arguments, class)                                                          \
 	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40)

@@ -316,7 +316,7 @@
 	/* the ends of the phases of aclnn operators */ \
 	P(NN_PHASE1_LEFT, "aclnn*GetWorkspaceSize (end)", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
 	P(NN_PHASE2_LEFT, "aclnn* (end)", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
-	/* torch_npu queues an operator; the argument is a std::string, whose first word is the text's address */ \
+	/* torch_npu queues an operator; its argument is a std::string: the address of the text is first */ \
 	P(TORCH_ENQUEUE, "at_npu::native::OpCommand::RunOpApi*", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_PT(1, 0, NAME), NPS_S0, NPS_S0, NPS_S0)
 /* clang-format on */
 

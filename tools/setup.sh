@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs Debian's packages for what is asked: nothing = build and demo, test, torch, lint, fuzz, bench, vm, all.
+# Installs Debian's packages for what is asked: nothing = build and demo, test, torch, lint, fuzz, bench, vm,
+# all.
 # Does nothing, quickly, when everything is there.
 set -eu
 

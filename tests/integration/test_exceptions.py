@@ -99,7 +99,7 @@ def longjmp_from_the_start(case: Case) -> None:
 @test
 def no_return_probe_on_cpp(_case: Case) -> None:
     """An exception that crosses a return-probed frame ends the job."""
-    counter = "_ZN2at15sequence_number17get_and_incrementEv"  # adds one to a number of the thread: nothing to throw
+    counter = "_ZN2at15sequence_number17get_and_incrementEv"  # adds one to a number: nothing to throw
     wrong = [symbol for symbol, (_id, returns) in catalogue().items() if returns and symbol.startswith("_Z")]
     assert wrong == [counter], wrong
     assert sum(symbol.startswith("_Z") for symbol in catalogue()) == 16

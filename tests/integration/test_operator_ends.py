@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ends of aclnn operators, which are probed in front of their returns. Witnesses: the simulator's log, and what a
-job that throws through them prints."""
+"""Ends of aclnn operators, which are probed in front of their returns. Witnesses: the simulator's log,
+and what a job that throws through them prints."""
 
 import sys
 from bisect import bisect_right
@@ -67,8 +67,8 @@ def ends_are_those_of_the_simulator(case: Case) -> None:
 
 @test
 def operators_that_do_not_return(case: Case) -> None:
-    """Exceptions, longjmp, the end of the thread: the job's output is that of the job alone, and an end is recorded
-    of each call that returned and of no other."""
+    """Exceptions, longjmp, the end of the thread: the job's output is that of the job alone, and an end
+    is recorded of each call that returned and of no other."""
     need_root()
     job_path, where = need_job("op_ends_job"), case.path("lib")
     build_library(case, "nnopbase_lib.cc", "libnnopbase.so", where)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Operators of real PyTorch, seen from outside. Witness: torch.profiler, in the same job, over the same steps."""
+"""Operators of real PyTorch, seen from outside. Witness: torch.profiler, in the same job, over the same
+steps."""
 
 import json
 import re
@@ -86,7 +87,8 @@ def counts_are_equal(case: Case, threads: int) -> None:
 
 
 def nest(ops: list[Any]) -> None:
-    """Of two operators of a thread, one is in the other, or they do not overlap; those left by exceptions end late."""
+    """Of two operators of a thread, one is in the other, or they do not overlap; those left by
+    exceptions end late."""
     for tid in {e.tid for e in ops}:
         open_ops: list[Any] = []
         for e in sorted((e for e in ops if e.tid == tid), key=lambda e: (e.start, -e.end)):
@@ -97,10 +99,11 @@ def nest(ops: list[Any]) -> None:
 
 
 def sequence_numbers(session: Session, pid: int, nodes: list[Any]) -> None:
-    """Each node runs once, with the number that its forward operator took. Leaves have no number: 2**64 - 1."""
-    taken = Counter(e.body.slot[0] for e in calls(session, pid, SEQUENCE))
+    """Each node runs once, with the number that its forward operator took. Leaves have no number: 2**64
+    - 1."""
+    known = Counter(e.body.slot[0] for e in calls(session, pid, SEQUENCE))
     used = Counter(e.body.slot[1] for e in nodes if e.body.slot[1] != 2**64 - 1)
-    assert used and not used - taken, f"{len(used - taken)} nodes have numbers that nobody took"
+    assert used and not used - known, f"{len(used - known)} nodes have numbers that nobody took"
 
 
 @test
@@ -131,8 +134,8 @@ def only_those_that_reach_the_npu(case: Case) -> None:
     assert not session.dropped(), session.json["drops"]
     ids = catalogue()
     queued = sorted((e.tid, e.start) for e in session.of(MARK, pid) if e.probe == ids[ENQUEUE][0])
-    reach = {ids[symbol][0] for symbol in ids if re.match(r"aclrt(Launch|Memcpy|Synchronize)|rt(Kernel|s?Launch|Memcpy)",
-                                                           symbol)} | {ids[symbol][0] for symbol in (PHASE1, PHASE2, ENQUEUE)}
+    called = re.compile(r"aclrt(Launch|Memcpy|Synchronize)|rt(Kernel|s?Launch|Memcpy)")
+    reach = {ids[symbol][0] for symbol in ids if called.match(symbol) or symbol in (PHASE1, PHASE2, ENQUEUE)}
     calls_of_npu = sorted((e.tid, e.start) for e in session.events if e.pid == pid and e.probe in reach)
     ops = calls(session, pid, OP) + calls(session, pid, NODE)
     assert len(queued) > 100 and len(ops) > 100, f"{len(queued)} queued, {len(ops)} operators"
@@ -148,7 +151,7 @@ def only_those_that_reach_the_npu(case: Case) -> None:
 
 
 @test
-def no_probes_unless_asked(case: Case) -> None:
+def no_probes_by_default(case: Case) -> None:
     need_root()
     need_torch()
     job = case.start(["/usr/bin/python3", JOB_SOURCES / "torch_job.py", 1, 1])

@@ -23,13 +23,16 @@ INNER = {"aten::_copy_from": "aten::copy_"}
 
 
 def record(case: Case, *options: str, steps: int = 12, **more: str) -> Path:
-    """Run the job under record; the results of its process."""
+    """Record the whole job; the results of its process."""
     need_extension()
     need_root()
     case.path("truth").mkdir()
-    run = case.record("-o", case.path("out"), "--ops", "all", "--export", "text,db", *options, "--",
-                      "/usr/bin/python3", JOB, "--steps", steps, wait=False, env=job_environment(case, **more),
-                      cwd=case.dir)
+    job = case.start(["/usr/bin/python3", JOB, "--steps", steps, "--wait"], cwd=case.dir,
+                     env=job_environment(case, agent=True, **more))
+    job.wait_for("^loaded", seconds=120)
+    run = case.record("-p", job.pid, "-o", case.path("out"), "--ops", "all", "--export", "text,db", *options)
+    job.send("go")
+    assert job.wait(120) == 0, job.err
     result = run.result(240).expect(DONE, PARTIAL)
     folder = next(Path(line) for line in result.out.splitlines() if line.endswith("_ascend_pt"))
     return folder / "ASCEND_PROFILER_OUTPUT"
@@ -149,12 +152,14 @@ def check_chains(expected: Expected, results: Results) -> None:
             chain = results.op_of[kernel[0]][-1]
             assert own_line(chains.get(chain, [])) == line_of(logged), f"{kernel}: {chains.get(chain)}, {logged}"
     stacks = [";\r\n".join(chains.get(chain, [])) for chain, in results.db.execute(
-        "SELECT callchainId FROM PYTORCH_API WHERE type = 50001 ORDER BY rowid")]
+        "SELECT callchainId FROM PYTORCH_API p JOIN STRING_IDS s ON s.id = p.name WHERE type = 50001 AND"
+        " s.value NOT LIKE 'ProfilerStep#%' ORDER BY p.rowid")]
     assert len(set(stacks)) > 20 and "" in stacks
     with open(results.folder / "operator_details.csv", newline="", encoding="utf-8") as file:
         assert [row["Call Stack"] for row in csv.DictReader(file)] == stacks
     trace = json.loads((results.folder / "trace_view.json").read_text(encoding="utf-8"))
-    slices = [event["args"].get("Call stack", "") for event in trace if event.get("cat") == "cpu_op"]
+    slices = [event["args"].get("Call stack", "") for event in trace if event.get("cat") == "cpu_op"
+              and not event["name"].startswith("ProfilerStep#")]
     assert Counter(slices) == Counter(stacks)
 
 

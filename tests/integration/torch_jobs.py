@@ -35,10 +35,10 @@ def need_extension() -> None:
          "build/npusim/torch: sudo sh tools/setup.sh torch, then make torchsim")
 
 
-def job_environment(case: Case, package: str = "plain", **more: Arg) -> dict[str, str]:
+def job_environment(case: Case, package: str = "plain", agent: bool = False, **more: Arg) -> dict[str, str]:
     own: dict[str, Arg] = {"NPUSIM_TRUTH": case.path("truth"), "PYTHONPATH": TORCH / package,
                            "PYTHONDONTWRITEBYTECODE": "1"}
-    return environment(sim=True, **(own | more))
+    return environment(sim=True, agent=agent, **(own | more))
 
 
 def read_log(case: Case, pid: Optional[int] = None) -> Log:

@@ -59,7 +59,7 @@ static void calls_nest(void **state)
 	assert_int_equal(enter(MUL, 900), 0);
 	assert_int_equal(enter(ADD, 800), 0);
 	assert_int_equal(end(ADD, 800 - FRAME), 0);
-	assert_int_equal(enter(ADD, 800), 0); /* the next one at the same place */
+	assert_int_equal(enter(ADD, 800), 0); /* the next one from the same caller */
 	assert_int_equal(end(ADD, 800 - FRAME), 0);
 	assert_int_equal(end(MUL, 900 - FRAME), 0);
 	assert_int_equal(end(ADD, 1000 - FRAME), 0);
@@ -93,7 +93,7 @@ static void ends_without_a_beginning(void **state)
 	assert_int_equal(end(MUL, 1000 - FRAME), 0);
 }
 
-/* At its return instruction the frame is gone, and what it called was at lower addresses. */
+/* At its return instruction the frame does not exist any more, and what it called was at lower addresses. */
 static void ends_at_the_return(void **state)
 {
 	(void)state;

@@ -3,8 +3,8 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the sections of
-docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, torch, osrt, device, events,
-ingest, driver, soak, sessions, raw. Tools that are not installed are left out, which a line reports.
+docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, torch, osrt, device,
+events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, which a line reports.
 """
 import csv
 import json

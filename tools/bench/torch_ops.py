@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What recording PyTorch's operators adds to a training step that only its host limits, beside torch.profiler.
+"""What recording PyTorch's operators adds to a training step that only its host limits, beside
+torch.profiler.
 
 One job runs all the time; captures, and profilers in the job, come and go in turns.
 """
@@ -70,7 +71,8 @@ def step_ns(job: "subprocess.Popen[str]", word: str) -> float:
 
 def recorded(npuscope: Path, out: Path, job: "subprocess.Popen[str]", options: tuple[str, ...]) -> tuple[float, Path]:
     """ns of a step while it is recorded, and the session."""
-    with subprocess.Popen([npuscope, "record", "-p", str(job.pid), "-o", out, "--export", "none", *ONLY_CALLS, *options],
+    with subprocess.Popen([npuscope, "record", "-p", str(job.pid), "-o", out, "--export", "none", *ONLY_CALLS,
+                           *options],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
         assert tracer.stderr and tracer.stdout
         for line in tracer.stderr:
@@ -86,7 +88,8 @@ def recorded(npuscope: Path, out: Path, job: "subprocess.Popen[str]", options: t
 
 
 def traps_of_operator(session: Path) -> float:
-    """Traps of PyTorch's probes for each operator: an entry, an end; entry and return where a number is taken."""
+    """Traps of PyTorch's probes for each operator: an entry, an end; entry and return where a number is
+    taken."""
     hits = {}
     for p in json.loads((session / "session.json").read_text())["probes"]:
         if p["library"].rsplit("/", 1)[-1].startswith("libtorch_cpu.so"):

@@ -321,8 +321,9 @@ static bool is_entry_point(struct exit_search *s, const struct nps_insn *insn)
 }
 
 /*
- * Can a conditional jump to TARGET be the check of the stack protector? It leads to a call without arguments, or a
- * trap, and nothing returns from there. A throw passes arguments: its exception would have passed the probe.
+ * Can a conditional jump to TARGET be the check of the stack protector? It leads to a call without
+ * arguments, or a trap, and nothing returns from there. A throw passes arguments: its exception would have
+ * passed the probe.
  */
 static int is_protector(struct exit_search *s, uint64_t target)
 {

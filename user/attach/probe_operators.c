@@ -11,7 +11,7 @@
 #include "core/work_budget.h"
 
 /* Attaches to a phase of operator NUMBER. */
-static int add_phase(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id, int number)
+static int add_phase(struct nps_probe_match *m, const struct nps_elf_function *fn, uint16_t id, int number)
 {
 	/* All arguments of operands are read. */
 	const struct nps_probe_row *row = id == NPS_PROBE_NN_OPERANDS ? NULL : nps_probe_rows__get(id);
@@ -27,8 +27,8 @@ static int add_phase(struct nps_match *m, const struct nps_elf_function *fn, uin
 	return 0;
 }
 
-int nps_probes__add_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id, uint16_t number,
-			 unsigned *n)
+int nps_probes__add_ends(struct nps_probe_match *m, const struct nps_elf_function *fn, uint16_t id,
+			 uint16_t number, unsigned *n)
 {
 	struct nps_exits exits;
 	const char *why;
@@ -39,17 +39,20 @@ int nps_probes__add_ends(struct nps_match *m, const struct nps_elf_function *fn,
 		nps_debug("%s: its ends are not probed: %s", fn->name, why);
 		return 0;
 	}
-	for (unsigned i = 0; !err && i < exits.n; i++) {
+	if (err)
+		return err;
+	for (unsigned i = 0; i < exits.n; i++) {
 		err = nps_probed_file__add_end(m->file, id, fn->offset, &exits.v[i]);
-		if (!err)
-			m->file->probes[m->file->n - 1].number = number;
+		if (err)
+			return err;
+		m->file->probes[m->file->n - 1].number = number;
 	}
-	*n = err ? 0 : exits.n;
-	return err;
+	*n = exits.n;
+	return 0;
 }
 
 /* Probes the ends of a phase, if its row is attached at this level. */
-static int add_phase_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id,
+static int add_phase_ends(struct nps_probe_match *m, const struct nps_elf_function *fn, uint16_t id,
 			  uint16_t number)
 {
 	unsigned n;
@@ -61,7 +64,7 @@ static int add_phase_ends(struct nps_match *m, const struct nps_elf_function *fn
 }
 
 /* The number of an operator by the name of its second phase, or a negative errno. */
-static int operator_number(struct nps_match *m, const char *name)
+static int operator_add(struct nps_probe_match *m, const char *name)
 {
 	unsigned known = m->p->operators->n;
 	int number;
@@ -79,7 +82,7 @@ static int operator_number(struct nps_match *m, const char *name)
 static int match_entries(const struct nps_elf_function *first, const struct nps_elf_function *second,
 			 void *arg)
 {
-	struct nps_match *m = arg;
+	struct nps_probe_match *m = arg;
 	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
 	unsigned before;
 	int number, err = 0;
@@ -88,7 +91,7 @@ static int match_entries(const struct nps_elf_function *first, const struct nps_
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	number = operator_number(m, second->name);
+	number = operator_add(m, second->name);
 	if (number < 0)
 		return number;
 	if (m->second)
@@ -103,12 +106,12 @@ static int match_entries(const struct nps_elf_function *first, const struct nps_
 
 static int match_ends(const struct nps_elf_function *first, const struct nps_elf_function *second, void *arg)
 {
-	struct nps_match *m = arg;
+	struct nps_probe_match *m = arg;
 	int number, err;
 
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	number = operator_number(m, second->name);
+	number = operator_add(m, second->name);
 	if (number < 0)
 		return number;
 	err = add_phase_ends(m, first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);
@@ -116,23 +119,24 @@ static int match_ends(const struct nps_elf_function *first, const struct nps_elf
 }
 
 /*
- * The search for ends takes much longer than that for entries. Where half of what the process may cause at once is
- * not enough for it, there are only those ends that were found.
+ * The search for ends takes much longer than that for entries. Where half of what the process may cause at
+ * once is not enough for it, there are only those ends that were found.
  */
-static int collect_ends(struct nps_match *m)
+static int collect_ends(struct nps_probe_match *m)
 {
 	int err = nps_exit_finder__new(m->elf, &m->exits);
 
-	if (!err)
-		err = nps_operators__find(m->elf, match_ends, m);
+	if (err)
+		return err == -EINVAL || err == -ENOTSUP ? 0 : err;
+	err = nps_operators__find(m->elf, match_ends, m);
 	nps_exit_finder__free(m->exits);
 	m->exits = NULL;
 	if (err == -ETIME && m->budget && m->budget->slice >= m->budget->capacity / 2)
 		return 0;
-	return err == -EINVAL || err == -ENOTSUP ? 0 : err;
+	return err;
 }
 
-static int collect_operators(struct nps_match *m)
+static int collect_operators(struct nps_probe_match *m)
 {
 	int err;
 
@@ -152,7 +156,7 @@ bool nps_probes__wants_operators(const struct nps_probes *p)
 int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,
 				 struct nps_budget *budget)
 {
-	struct nps_match m = { .p = p, .budget = budget, .second = second };
+	struct nps_probe_match m = { .p = p, .budget = budget, .second = second };
 
 	return nps_probes__attach_new(p, fd, path, &m, collect_operators);
 }

@@ -28,7 +28,10 @@ bool nps_probes__is_torch(const char *basename)
 	return false;
 }
 
-/* Functions of the libraries by the beginning of their mangled names: their parameters differ between versions. */
+/*
+ * Functions of the libraries by the beginning of their mangled names: their parameters differ between
+ * versions.
+ */
 static const struct {
 	const char *prefix;
 	uint16_t id;
@@ -52,7 +55,7 @@ static uint16_t function_row(const char *name)
 }
 
 struct torch_match {
-	struct nps_match *m;
+	struct nps_probe_match *m;
 	struct nps_torch_names *names;
 	unsigned left_out; /* functions whose ends are not certain: they are not probed */
 	unsigned n;
@@ -82,7 +85,7 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 			uint16_t number)
 {
 	const struct nps_probe_row *row = nps_probe_rows__get(id);
-	struct nps_match *m = t->m;
+	struct nps_probe_match *m = t->m;
 	struct nps_probe_address address;
 	unsigned ends = 0;
 	int err;
@@ -147,7 +150,7 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 	return add_function(t, fn, id, (uint16_t)number);
 }
 
-static int collect_torch(struct nps_match *m)
+static int collect_torch(struct nps_probe_match *m)
 {
 	struct torch_match t = { .m = m };
 	int no_exits, err;
@@ -158,8 +161,10 @@ static int collect_torch(struct nps_match *m)
 	if (no_exits == -ENOMEM || no_exits == -ETIME)
 		return no_exits;
 	err = nps_torch_names__new(m->elf, &t.names);
-	if (!err)
-		err = nps_elf__for_each_function(m->elf, false, match_torch, &t);
+	if (err)
+		goto out;
+	err = nps_elf__for_each_function(m->elf, false, match_torch, &t);
+out:
 	nps_torch_names__free(t.names);
 	nps_exit_finder__free(m->exits);
 	m->exits = NULL;
@@ -171,7 +176,7 @@ static int collect_torch(struct nps_match *m)
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
 			     unsigned sequence_at, struct nps_budget *budget)
 {
-	struct nps_match m = {
+	struct nps_probe_match m = {
 		.p = p, .budget = budget, .numbers = numbers, .sequence_at = (uint8_t)sequence_at
 	};
 

@@ -90,9 +90,10 @@ int nps_probed_file__add_end(struct nps_probed_file *f, uint16_t id, uint64_t st
 	struct nps_probe_address address = { .start = start, .offset = end->offset, .class = end->class };
 	int err = nps_probed_file__add(f, id, false, &address);
 
-	if (!err)
-		f->probes[f->n - 1].at_end = true;
-	return err;
+	if (err)
+		return err;
+	f->probes[f->n - 1].at_end = true;
+	return 0;
 }
 
 bool nps_probed_file__has_ends(const struct nps_probed_file *f, uint16_t id, uint64_t start)

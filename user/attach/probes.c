@@ -120,7 +120,7 @@ static bool row_is_wanted(const struct nps_probes *p, const struct nps_probe_row
 
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
-	struct nps_match *m = arg;
+	struct nps_probe_match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
 	struct nps_probe_address address;
 	bool returns;
@@ -164,8 +164,8 @@ static int open_elf(int fd, struct nps_budget *budget, struct stat *st, struct n
 }
 
 /* -ETIME: the budget is spent; nothing is attached, and the file is not remembered. */
-static int match_attach(struct nps_probes *p, int fd, struct nps_match *m,
-			int (*collect)(struct nps_match *m))
+static int match_attach(struct nps_probes *p, int fd, struct nps_probe_match *m,
+			int (*collect)(struct nps_probe_match *m))
 {
 	int err = collect(m);
 
@@ -182,8 +182,8 @@ static int match_attach(struct nps_probes *p, int fd, struct nps_match *m,
 	return nps_probes__link_file(p, fd, m);
 }
 
-int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struct nps_match *m,
-			   int (*collect)(struct nps_match *m))
+int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struct nps_probe_match *m,
+			   int (*collect)(struct nps_probe_match *m))
 {
 	char build_id[41] = "";
 	struct stat st;
@@ -215,14 +215,16 @@ int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struc
 	return err;
 }
 
-static int collect_rows(struct nps_match *m)
+static int collect_rows(struct nps_probe_match *m)
 {
 	return nps_elf__for_each_function(m->elf, false, match_row, m);
 }
 
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, struct nps_budget *budget)
 {
-	struct nps_match m = { .p = p, .budget = budget, .lib = nps_probe_rows__library(nps_basename(path)) };
+	struct nps_probe_match m = { .p = p,
+				     .budget = budget,
+				     .lib = nps_probe_rows__library(nps_basename(path)) };
 
 	return m.lib & ~p->left_out ? nps_probes__attach_new(p, fd, path, &m, collect_rows) : 0;
 }

@@ -82,8 +82,8 @@ bool nps_probes__wants_operators(const struct nps_probes *p);
 /*
  * Attaches to PyTorch's operators, to the nodes of its backward pass, and to what numbers them, in the open
  * libtorch_cpu.so; or to what queues operators in libtorch_npu.so. NUMBERS: also to what numbers operators
- * for the backward pass. `sequence_at`: bytes from the start of a node to its sequence number, 0: unknown. Returns as
- * nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ * for the backward pass. `sequence_at`: bytes from the start of a node to its sequence number, 0: unknown.
+ * Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
  */
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
 			     unsigned sequence_at, struct nps_budget *budget);

@@ -30,7 +30,7 @@ struct nps_probes {
 };
 
 /* A file whose probes are collected. */
-struct nps_match {
+struct nps_probe_match {
 	struct nps_elf *elf;
 	struct nps_budget *budget;
 	struct nps_probes *p;
@@ -43,15 +43,15 @@ struct nps_match {
 };
 
 /* Attaches what COLLECT finds in a file that is not known yet. As nps_probes__attach_file(). */
-int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struct nps_match *m,
-			   int (*collect)(struct nps_match *m));
+int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struct nps_probe_match *m,
+			   int (*collect)(struct nps_probe_match *m));
 
 /*
  * Adds probes in front of the returns of FN, for row ID. number: of the operator. 0, also if it has none that
  * are safe (*n: their number); -ENOMEM, -ETIME.
  */
-int nps_probes__add_ends(struct nps_match *m, const struct nps_elf_function *fn, uint16_t id, uint16_t number,
-			 unsigned *n);
+int nps_probes__add_ends(struct nps_probe_match *m, const struct nps_elf_function *fn, uint16_t id,
+			 uint16_t number, unsigned *n);
 
 enum nps_tier nps_attached__tier(const struct nps_attached *a);
 
@@ -66,6 +66,6 @@ int nps_probes__link(struct nps_probes *p, const char *path, const struct nps_at
 		     bool *refused);
 
 /* Attaches the collected probes of a file, without those that the kernel refuses. Their number, or -errno. */
-int nps_probes__link_file(struct nps_probes *p, int fd, struct nps_match *m);
+int nps_probes__link_file(struct nps_probes *p, int fd, struct nps_probe_match *m);
 
 #endif

@@ -227,7 +227,7 @@ static int try_range(struct nps_probes *p, const char *link_path, const struct n
  * thousands of tries. If a file has more refused probes than its process's budget allows to find, the rest
  * of it is not probed.
  */
-static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct nps_match *m,
+static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct nps_probe_match *m,
 			       const char *path, struct nps_attached *v, unsigned n)
 {
 	unsigned half = n / 2, kept;
@@ -259,7 +259,10 @@ static unsigned count_ends(const struct nps_probed_file *f, uint64_t start)
 	return n;
 }
 
-/* A call whose end is not probed would look as if an exception had left it: then its entry is not probed, either. */
+/*
+ * A call whose end is not probed would look as if an exception had left it: then its entry is not probed,
+ * either.
+ */
 static void drop_entries_without_ends(struct nps_probed_file *f)
 {
 	unsigned kept = 0;
@@ -299,7 +302,7 @@ out:
 	return err;
 }
 
-int nps_probes__link_file(struct nps_probes *p, int fd, struct nps_match *m)
+int nps_probes__link_file(struct nps_probes *p, int fd, struct nps_probe_match *m)
 {
 	struct nps_probed_file *f = m->file;
 	char link_path[64];

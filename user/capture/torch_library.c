@@ -38,7 +38,7 @@ bool nps_torch_library__version(const char *text, unsigned *major, unsigned *min
 }
 
 /* Wheels have no version in the library's name: torch/lib/libtorch_cpu.so, torch/version.py. */
-static bool read_version(pid_t pid, const char *path, unsigned *major, unsigned *minor)
+static bool torch_version_read(pid_t pid, const char *path, unsigned *major, unsigned *minor)
 {
 	char file[PATH_MAX], text[VERSION_FILE_BYTES + 1];
 	int fd;
@@ -73,7 +73,7 @@ int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int 
 	unsigned major = 0, minor = 0, sequence_at = 0;
 	int n;
 
-	if (read_version(p->pid, path, &major, &minor))
+	if (torch_version_read(p->pid, path, &major, &minor))
 		sequence_at = nps_torch_library__sequence_at(major, minor);
 	n = nps_probes__attach_torch(c->shared.probes, fd, path, c->opts->ops == NPS_OPS_ALL, sequence_at,
 				     &p->budget);

@@ -39,7 +39,7 @@ static enum phase ended_phase(const struct nps_event *ev)
 	return NO_PHASE;
 }
 
-static uint32_t op_name(struct nps_session *model, const struct nps_event *ev)
+static uint32_t marked_operator(struct nps_session *model, const struct nps_event *ev)
 {
 	uint64_t id;
 
@@ -91,8 +91,8 @@ void nps_op_ends__find(struct nps_session *model, const struct nps_vec *keys)
 		begins = begun_phase(ev);
 		ends = ended_phase(ev);
 		if (begins != NO_PHASE)
-			op_begins(&open, ev, op_name(model, ev), begins);
+			op_begins(&open, ev, marked_operator(model, ev), begins);
 		else if (ends != NO_PHASE)
-			op_ends(&open, ev, op_name(model, ev), ends);
+			op_ends(&open, ev, marked_operator(model, ev), ends);
 	}
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Training steps of real PyTorch on the CPU, in some threads; the second half under torch.profiler, the witness.
+"""Training steps of real PyTorch on the CPU, in some threads; the second half under torch.profiler, the
+witness.
 
 Prints "ready PID" and waits for a line; N steps in each thread; "done" and waits; the same N steps for the
 profiler, whose counts it prints as JSON. Some operators fail: their exceptions cross operators.
@@ -54,8 +55,8 @@ def run_all(trainers: "list[Trainer]") -> None:
 
 
 def count(trainers: "list[Trainer]") -> "Counter[str]":
-    """What the profiler counts, in one thread, the only one that it sees. It can lose an event on a busy machine, so
-    the largest count of a name is right."""
+    """What the profiler counts, in one thread, the only one that it sees. It can lose an event on a busy
+    machine, so the largest count of a name is right."""
     best: "Counter[str]" = Counter()
     for _ in range(3):
         with profile(activities=[ProfilerActivity.CPU]) as prof:

@@ -281,11 +281,16 @@ def main():
     add("--checkpoint-every", type=int, default=0, help="every Nth step saves the model")
     add("--checkpoint", default="checkpoint.pt", help="the file")
     add("--ranks", type=int, default=1, help="processes, a device each; their gradients are summed")
+    add("--wait", action="store_true", help="print `loaded PID` and wait for a line before anything is done (one rank)")
     add("--profile", help="run under torch.profiler and write its counts of operators to this file")
     args = parser.parse_args()
     if args.ranks > 1 and "RANK" not in os.environ:
         return launch(args)
-    Rank(args).main()
+    rank = Rank(args)
+    if args.wait:  # all libraries are loaded, and nothing has run
+        print("loaded", os.getpid(), flush=True)
+        sys.stdin.readline()
+    rank.main()
     return 0
 
 

@@ -66,8 +66,8 @@ static bool find_instruction(const struct nps_py_layout *l, const struct raw_fra
 }
 
 /* Reads what a frame's code is. Sets *own: it is the interpreter's, for calls of __init__. */
-static bool read_code(struct nps_py_memory *m, const struct nps_py_layout *l, struct nps_py_frame *frame,
-		      bool *own)
+static bool code_object_read(struct nps_py_memory *m, const struct nps_py_layout *l,
+			     struct nps_py_frame *frame, bool *own)
 {
 	uint16_t named = l->code_qualname == NPS_PY_NONE ? l->code_name : l->code_qualname;
 	uint64_t name = nps_py_memory__pointer(m, frame->code + named);
@@ -108,7 +108,8 @@ int nps_python__frames(struct nps_py_memory *m, const struct nps_py_process *pro
 			return -EFAULT;
 		if (raw.owner < l->c_owner) {
 			frames[n].code = raw.code;
-			if (!find_instruction(l, &raw, &frames[n].at) || !read_code(m, l, &frames[n], &own))
+			if (!find_instruction(l, &raw, &frames[n].at) ||
+			    !code_object_read(m, l, &frames[n], &own))
 				return -EFAULT;
 		}
 		if (raw.owner < l->c_owner && !own) {

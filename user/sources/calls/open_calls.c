@@ -57,7 +57,7 @@ static void on_call(void *arg, const void *record)
 }
 
 /* Is it in the page to which the kernel redirects the returns of functions that any tool probes? */
-static bool is_trampoline(pid_t pid, uint64_t address)
+static bool is_uprobe_page(pid_t pid, uint64_t address)
 {
 	struct nps_maps maps;
 	bool found = false;
@@ -78,10 +78,10 @@ static bool was_left(pid_t pid, uint64_t sp, uint64_t return_address)
 	struct iovec to = { &now, sizeof(now) }, from = { (void *)(uintptr_t)sp, sizeof(now) };
 
 	return return_address && process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(now) &&
-	       now != return_address && !is_trampoline(pid, now);
+	       now != return_address && !is_uprobe_page(pid, now);
 }
 
-/* An operator: bpf/operators.bpf.h writes what tells whether an exception has left it. */
+/* An operator: bpf/operators.bpf.h writes from what it is known whether an exception has left it. */
 static void on_operator(void *arg, const void *record)
 {
 	const struct collecting *c = arg;
