@@ -9,9 +9,10 @@ build="gcc g++ libc6-dev make clang llvm libbpf-dev libelf-dev libdw-dev libsqli
 build="$build libcapstone-dev protobuf-compiler nanopb libnanopb-dev"
 build="$build bpftool python3"
 test="libcmocka-dev mandoc zsh strace musl-tools util-linux mount podman runc uidmap bpftrace chromium chromium-driver"
-test="$test golang-1.19-src libclang-rt-14-dev python3-torch"
+test="$test golang-1.19-src libclang-rt-14-dev"
 # For make torchsim: PyTorch, its headers, and what those include.
 torch="python3-torch libtorch-dev libgflags-dev libgoogle-glog-dev"
+test="$test $torch"
 command -v npm > /dev/null || test="$test npm"
 lint="clang-format clang-tidy cppcheck shellcheck git"
 fuzz="clang libclang-rt-14-dev"
