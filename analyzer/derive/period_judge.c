@@ -29,6 +29,7 @@ struct judged {
 	uint64_t *launches; /* by kind */
 	uint32_t main; /* kind with most launches */
 	size_t main_len;
+	bool begins_anywhere; /* neither pauses nor updates show where an iteration begins */
 };
 
 static bool updates_at(const struct judged *j, size_t i)
@@ -169,7 +170,7 @@ static bool nothing_else(const struct judged *j)
 	return j->steps[0].first <= j->main_len && j->in->len - j->steps[j->count - 1].end <= j->main_len;
 }
 
-static const char *steps_refuse(const struct judged *j, uint32_t kinds, uint64_t matched)
+static const char *steps_refuse(struct judged *j, uint32_t kinds, uint64_t matched)
 {
 	size_t launches = j->steps[j->count - 1].end - j->steps[0].first;
 	bool update, pauses;
@@ -188,6 +189,7 @@ static const char *steps_refuse(const struct judged *j, uint32_t kinds, uint64_t
 	if (comes_in_runs(j, kinds) ||
 	    (!nothing_else(j) && (matched < ALONE * j->in->len || j->main_len < LAYER_LONGEST)))
 		return "what repeats may be parts of iterations";
+	j->begins_anywhere = true;
 	return NULL;
 }
 
@@ -214,6 +216,8 @@ int nps_period_judge(const struct nps_period_input *in, const struct nps_period_
 	found->reason = repeated < NPS_PERIODS_MIN ? "there are too few repetitions"
 						   : steps_refuse(&j, found->kinds, matched);
 	free(j.launches);
+	if (j.begins_anywhere)
+		found->confidence /= 2;
 	if (!found->reason)
 		return 0;
 	found->steps.len = 0;

@@ -33,7 +33,8 @@ struct nps_period_step {
 struct nps_periods {
 	struct nps_vec steps; /* struct nps_period_step by first; none: see `reason` */
 	uint32_t kinds;
-	double confidence; /* share of the launches that repeat in steps */
+	/* share of the launches that repeat in steps; half of it if nothing shows where an iteration begins */
+	double confidence;
 	const char *reason; /* why there are no steps; NULL if there are */
 };
 
