@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attach/code_flow.h"
 #include "attach/eh_frame.h"
@@ -150,11 +151,27 @@ static bool is_entry_rule(int machine, const struct nps_cfa *rule)
 				    : rule->reg == 31 && !rule->offset; /* sp */
 }
 
+/*
+ * Bytes of the nop with which GCC begins a part that begins with a landing pad, since an offset of 0 means that
+ * there is none. It is never run, and has the rule of the entry, whatever frame the rest has.
+ */
+static size_t leading_nop(const struct exit_search *s, const struct nps_fde *fde)
+{
+	static const uint8_t nop_x86[] = { 0x90 }, nop_arm64[] = { 0x1f, 0x20, 0x03, 0xd5 };
+	bool x86 = s->finder->decoder.machine == EM_X86_64;
+	size_t len = x86 ? sizeof(nop_x86) : sizeof(nop_arm64);
+	uint8_t code[sizeof(nop_arm64)];
+
+	if (fde->size <= len || nps_elf__data(s->finder->elf, fde->start, code, len) != (int)len)
+		return 0;
+	return memcmp(code, x86 ? nop_x86 : nop_arm64, len) ? 0 : len;
+}
+
 /* 1, 0, or -EINVAL: its unwind rules cannot be read. */
 static int begins_at_entry(const struct exit_search *s, const struct nps_fde *fde)
 {
 	struct nps_cfa rule;
-	int err = nps_fde__cfa(s->finder->elf, fde, fde->start, &rule);
+	int err = nps_fde__cfa(s->finder->elf, fde, fde->start + leading_nop(s, fde), &rule);
 
 	if (err == -ENOTSUP)
 		return 0;
