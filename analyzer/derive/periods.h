@@ -33,7 +33,9 @@ struct nps_period_step {
 struct nps_periods {
 	struct nps_vec steps; /* struct nps_period_step by first; none: see `reason` */
 	uint32_t kinds;
-	/* share of the launches that repeat in steps; half of it if nothing shows where an iteration begins */
+	/*
+	 * share of the launches that repeat in steps; half of it if nothing shows where an iteration begins
+	 */
 	double confidence;
 	const char *reason; /* why there are no steps; NULL if there are */
 };

@@ -135,7 +135,10 @@ static int kernels_collect(struct launch_walk *w)
 
 		if (at >= task->t.len || task->model[at] != NPS_NO_ID)
 			continue;
-		time = task->submit[at] ? task->submit[at] : call_time(w, task->connection[at]);
+		/* Kernels belong to the step in which their call began. */
+		time = call_time(w, task->connection[at]);
+		if (!time)
+			time = task->submit[at];
 		if (time)
 			err = launch_add(w, time, nps_hash2(text, compute->type[i]), text,
 					 (struct step_launch){ .device = task->device[at] });

@@ -8,6 +8,7 @@ ns.
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 import sqlite3
@@ -102,8 +103,26 @@ def load(root: Path, form: str) -> Iterator[Result]:
                 for path in files:
                     result = reader(folder, path)
                     result.pid = result.pid or _pid_of_name(folder)
+                    if _steps_were_found(folder):
+                        _forget_steps(result)
                     yield result
                 break
+
+
+def _steps_were_found(folder: Path) -> bool:
+    """Do its steps come from what repeats in the launches? Then they are not the job's own, nor have its
+    numbers."""
+    path = folder / "profiler_metadata.json"
+    if not path.is_file():
+        return False
+    own = json.loads(path.read_text(encoding="utf-8")).get("npuscope") or {}
+    return isinstance(own, dict) and own.get("step_source") == "period"
+
+
+def _forget_steps(result: Result) -> None:
+    result.steps = []
+    for task in result.tasks:
+        task.step = None
 
 
 def _files(folder: Path, form: str) -> list[Path]:

@@ -152,8 +152,8 @@ static bool is_entry_rule(int machine, const struct nps_cfa *rule)
 }
 
 /*
- * Bytes of the nop with which GCC begins a part that begins with a landing pad, since an offset of 0 means that
- * there is none. It is never run, and has the rule of the entry, whatever frame the rest has.
+ * Bytes of the nop with which GCC begins a part that begins with a landing pad, since an offset of 0 means
+ * that there is none. It is never run, and has the rule of the entry, whatever frame the rest has.
  */
 static size_t leading_nop(const struct exit_search *s, const struct nps_fde *fde)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Probes of aclnn operators, one by one. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "attach/exit_points.h"
 #include "attach/op_arguments.h"
@@ -79,11 +80,33 @@ static int operator_add(struct nps_probe_match *m, const char *name)
 	return number;
 }
 
-static int match_entries(const struct nps_elf_function *first, const struct nps_elf_function *second,
-			 void *arg)
+/* The two phases of an operator. */
+struct phases {
+	struct nps_elf_function first, second;
+};
+
+struct operator_list {
+	struct phases *v;
+	size_t n;
+};
+
+static int list_add(const struct nps_elf_function *first, const struct nps_elf_function *second, void *arg)
 {
-	struct nps_probe_match *m = arg;
-	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
+	struct operator_list *list = arg;
+	/* The allocation doubles: it is full if the number is a power of two. */
+	bool full = !(list->n & (list->n - 1));
+	struct phases *v = full ? realloc(list->v, (list->n ? 2 * list->n : 1) * sizeof(*v)) : list->v;
+
+	if (!v)
+		return -ENOMEM;
+	list->v = v;
+	v[list->n++] = (struct phases){ *first, *second };
+	return 0;
+}
+
+static int add_entries(struct nps_probe_match *m, const struct phases *op)
+{
+	uint8_t arguments = m->p->shapes ? nps_op_arguments(op->second.name) : 0;
 	unsigned before;
 	int number, err = 0;
 
@@ -91,44 +114,44 @@ static int match_entries(const struct nps_elf_function *first, const struct nps_
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	number = operator_add(m, second->name);
+	number = operator_add(m, op->second.name);
 	if (number < 0)
 		return number;
 	if (m->second)
-		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
+		err = add_phase(m, &op->second, NPS_PROBE_NN_EXPORT, number);
 	before = m->file->n;
 	if (!err && arguments)
-		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
+		err = add_phase(m, &op->first, NPS_PROBE_NN_OPERANDS, number);
 	if (!err && m->file->n > before)
 		m->file->probes[before].arguments = arguments;
 	return err;
 }
 
-static int match_ends(const struct nps_elf_function *first, const struct nps_elf_function *second, void *arg)
+static int add_ends(struct nps_probe_match *m, const struct phases *op)
 {
-	struct nps_probe_match *m = arg;
 	int number, err;
 
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	number = operator_add(m, second->name);
+	number = operator_add(m, op->second.name);
 	if (number < 0)
 		return number;
-	err = add_phase_ends(m, first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);
-	return err ? err : add_phase_ends(m, second, NPS_PROBE_NN_PHASE2_LEFT, (uint16_t)number);
+	err = add_phase_ends(m, &op->first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);
+	return err ? err : add_phase_ends(m, &op->second, NPS_PROBE_NN_PHASE2_LEFT, (uint16_t)number);
 }
 
 /*
  * The search for ends takes much longer than that for entries. Where half of what the process may cause at
  * once is not enough for it, there are only those ends that were found.
  */
-static int collect_ends(struct nps_probe_match *m)
+static int collect_ends(struct nps_probe_match *m, const struct operator_list *list)
 {
 	int err = nps_exit_finder__new(m->elf, &m->exits);
 
-	if (err)
-		return err == -EINVAL || err == -ENOTSUP ? 0 : err;
-	err = nps_operators__find(m->elf, match_ends, m);
+	if (err == -EINVAL || err == -ENOTSUP)
+		return 0;
+	for (size_t i = 0; !err && i < list->n; i++)
+		err = add_ends(m, &list->v[i]);
 	nps_exit_finder__free(m->exits);
 	m->exits = NULL;
 	if (err == -ETIME && m->budget && m->budget->slice >= m->budget->capacity / 2)
@@ -138,14 +161,22 @@ static int collect_ends(struct nps_probe_match *m)
 
 static int collect_operators(struct nps_probe_match *m)
 {
-	int err;
+	struct operator_list list = { NULL, 0 };
+	int cut, err;
 
 	if (m->p->level < 0)
 		return 0;
 	if (nps_bpf_loader__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
 		return -ENOTSUP;
-	err = nps_operators__find(m->elf, match_entries, m);
-	return err || m->p->level == 0 ? err : collect_ends(m);
+	cut = err = nps_operators__find(m->elf, list_add, &list);
+	if (err == -E2BIG) /* those that were found are probed */
+		err = 0;
+	for (size_t i = 0; !err && i < list.n; i++)
+		err = add_entries(m, &list.v[i]);
+	if (!err && m->p->level > 0)
+		err = collect_ends(m, &list);
+	free(list.v);
+	return err ? err : cut;
 }
 
 bool nps_probes__wants_operators(const struct nps_probes *p)
