@@ -95,7 +95,7 @@ static int compare_u64(const void *a, const void *b)
 static uint64_t gap_at(const struct begin_search *c, long offset)
 {
 	const uint64_t *times = c->plan->in->times;
-	uint64_t gaps[SAMPLES];
+	uint64_t gaps[SAMPLES] = { 0 };
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < c->nsamples; i++) {
@@ -104,8 +104,10 @@ static uint64_t gap_at(const struct begin_search *c, long offset)
 		if (at && at < c->text->len)
 			gaps[n++] = nps_span(times[at - 1], times[at]);
 	}
+	if (!n)
+		return 0;
 	qsort(gaps, n, sizeof(*gaps), compare_u64);
-	return n ? gaps[n * 3 / 4] : 0;
+	return gaps[n * 3 / 4];
 }
 
 /* A gap counts the more the longer it is, and all of them little if none is much longer than the others. */

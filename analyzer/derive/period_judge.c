@@ -146,11 +146,12 @@ static bool same_interruptions(const struct judged *j, bool pauses)
 /* Whether two kinds or more come in runs each, as layers do forward and backward. */
 static bool comes_in_runs(const struct judged *j, uint32_t kinds)
 {
-	uint32_t *steps = calloc(2 * (size_t)kinds + 2, sizeof(*steps)), *runs = steps + kinds + 1;
+	uint32_t *steps = calloc(2 * (size_t)kinds + 2, sizeof(*steps)), *runs;
 	unsigned int found = 0;
 
 	if (!steps)
 		return true;
+	runs = steps + kinds + 1;
 	for (size_t i = 0; i < j->count; i++) {
 		steps[j->steps[i].kind]++;
 		runs[j->steps[i].kind] += !i || j->steps[i].kind != j->steps[i - 1].kind;

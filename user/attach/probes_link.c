@@ -162,10 +162,12 @@ int nps_probes__link(struct nps_probes *p, const char *path, const struct nps_at
 	unsigned before = p->links.n;
 	int err = 0;
 
+	if (!n)
+		return 0;
 	sort.offsets = calloc(n, sizeof(*sort.offsets));
 	sort.cookies = calloc(n, sizeof(*sort.cookies));
 	sort.from = calloc(n, sizeof(*sort.from));
-	if (n && (!sort.offsets || !sort.cookies || !sort.from))
+	if (!sort.offsets || !sort.cookies || !sort.from)
 		err = -ENOMEM;
 	for (sort.tier = 0; !err && sort.tier < p->shed; sort.tier++)
 		for (sort.how = 0; !err && sort.how < HOWS; sort.how++) {
