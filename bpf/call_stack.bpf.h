@@ -85,10 +85,15 @@ struct call_stack {
 volatile __u8 group_state[NPS_GROUPS];
 __u64 group_entered[NPS_GROUPS];
 
+static __always_inline bool probes_are_detached(__u16 group)
+{
+	return group_state[MASKED(group, NPS_GROUPS)] == NPS_GROUP_DETACHED;
+}
+
 /* The return of C is not probed any more, so nothing shows whether the thread is still in it. */
 static __always_inline bool call_is_detached(const struct open_call *c)
 {
-	return group_state[MASKED(c->group, NPS_GROUPS)] == NPS_GROUP_DETACHED;
+	return probes_are_detached(c->group);
 }
 
 /*

@@ -33,6 +33,20 @@ static __always_inline bool was_left(__u64 entry_sp, __u64 sp)
 
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
+/* Calls of such a thread were left without a return; its user stack pointer is not available any more. */
+static __always_inline bool is_exiting(const struct task_struct *t)
+{
+	return t->flags & PF_EXITING;
+}
+
+/* User stack pointer of thread T at its entry into the kernel, 0: unknown. */
+static __always_inline __u64 user_stack_pointer(struct task_struct *t)
+{
+	struct pt_regs regs = {};
+
+	return user_regs(t, &regs) ? PT_REGS_SP(&regs) : 0;
+}
+
 /* Writes the event of a call that thread T has had open from START to the end of the capture. */
 static __always_inline void report_open(struct bpf_iter__task *ctx, struct task_struct *t,
 					struct nps_event *e, __u64 start)

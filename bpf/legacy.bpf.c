@@ -286,7 +286,7 @@ static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe,
 		return NULL;
 	*probe = NPS_COOKIE_PROBE(*left);
 	*class = NPS_COOKIE_CLASS(*left);
-	*group = NPS_COOKIE_NUMBER(*left);
+	*group = NPS_COOKIE_GROUP(*left);
 	return bpf_map_lookup_elem(&specs, probe);
 }
 

@@ -94,7 +94,7 @@ static __always_inline void ops_unwind(struct op_state *state, __u32 depth, __u6
 		if (top >= OP_DEPTH || top < depth)
 			break;
 		op = &st->ops[MASKED(top, OP_DEPTH)];
-		if (group_state[MASKED(op->group, NPS_GROUPS)] != NPS_GROUP_DETACHED) {
+		if (!probes_are_detached(op->group)) {
 			count_up(NPS_COUNTER_UNRETURNED);
 			if (is_op_wanted(state, op))
 				op_send(op, pid_tgid, now, NPS_F_UNWOUND);
@@ -278,13 +278,11 @@ int open_operators(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
 	struct op_state *st = t ? local_of(&op_threads, t) : NULL;
-	struct pt_regs regs = {};
-	__u64 sp = 0;
+	__u64 sp;
 
-	if (!st || !st->stack.depth || t->flags & PF_EXITING)
+	if (!st || !st->stack.depth || is_exiting(t))
 		return 0;
-	if (user_regs(t, &regs))
-		sp = PT_REGS_SP(&regs);
+	sp = user_stack_pointer(t);
 	for (__u32 i = 0; i < OP_DEPTH; i++) {
 		struct open_op *op = &st->stack.ops[MASKED(i, OP_DEPTH)];
 		struct nps_event e = { .kind = NPS_EV_API };
@@ -292,7 +290,7 @@ int open_operators(struct bpf_iter__task *ctx)
 		if (i >= st->stack.depth)
 			break;
 		if (!is_op_wanted(st, op) || op->start >= ended_at || was_left(op->sp, sp) ||
-		    group_state[MASKED(op->group, NPS_GROUPS)] == NPS_GROUP_DETACHED)
+		    probes_are_detached(op->group))
 			continue;
 		e.probe = op->probe;
 		e.flags = op->flags | NPS_F_NO_RESULT;

@@ -375,7 +375,7 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u64 cookie, bool 
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	__u16 probe = NPS_COOKIE_PROBE(cookie);
-	__u16 group = NPS_COOKIE_NUMBER(cookie);
+	__u16 group = NPS_COOKIE_GROUP(cookie);
 	int ignored;
 
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid) || ended_at)
@@ -755,17 +755,11 @@ int open_calls(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
 	struct thread_state *st = t ? local_of(&threads, t) : NULL;
-	struct pt_regs regs = {};
-	__u64 sp = 0;
+	__u64 sp;
 
-	/*
-	 * Calls of a thread that is exiting were left without a return; its user stack pointer is not
-	 * available any more.
-	 */
-	if (!st || !st->stack.depth || t->flags & PF_EXITING)
+	if (!st || !st->stack.depth || is_exiting(t))
 		return 0;
-	if (user_regs(t, &regs))
-		sp = PT_REGS_SP(&regs);
+	sp = user_stack_pointer(t);
 	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
 		struct open_call *c = &st->stack.calls[MASKED(i, NPS_MAX_DEPTH)];
 		struct nps_event e = { .kind = NPS_EV_API, .ret = -1 };

@@ -52,18 +52,17 @@ enum nps_counter {
 };
 
 /*
- * The cookie of a probe: its row in the catalogue; the number of the operator (0: none) or, if its return
- * is probed, that of its group; how many of its arguments are recorded (TORCH_NODE: where in a node its
- * sequence number is); its class: how the kernel runs the instruction that it replaced (enum
- * nps_probe_class); and, of functions with probes at their ends, the group.
+ * The cookie of a probe: its row in the catalogue; the number of the operator, 0: none; how many of its
+ * arguments are recorded (TORCH_NODE: where in a node its sequence number is); its class: how the kernel runs
+ * the instruction that it replaced (enum nps_probe_class); and its group.
  */
-#define NPS_COOKIE(probe, number, arguments, class)                                                          \
-	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40)
+#define NPS_COOKIE(probe, number, arguments, class, group)                                                   \
+	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40 |          \
+	 (__u64)(group) << 48)
 #define NPS_COOKIE_PROBE(cookie) ((cookie)&0xffff)
 #define NPS_COOKIE_NUMBER(cookie) ((cookie) >> 16 & 0xffff)
 #define NPS_COOKIE_ARGUMENTS(cookie) ((cookie) >> 32 & 0xff)
 #define NPS_COOKIE_CLASS(cookie) ((cookie) >> 40 & 3)
-#define NPS_COOKIE_OF_GROUP(group) ((__u64)(group) << 48)
 #define NPS_COOKIE_GROUP(cookie) ((cookie) >> 48 & 0xffff)
 
 /*

@@ -148,10 +148,8 @@ static void pick(struct sort *sort, const struct nps_attached *probes, unsigned 
 			continue;
 		sort->from[sort->n] = i;
 		sort->offsets[sort->n] = probes[i].offset;
-		sort->cookies[sort->n++] = NPS_COOKIE(
-			probes[i].id, probes[i].returns ? attached_group(&probes[i]) : probes[i].number,
-			probes[i].arguments, probes[i].class);
-		sort->cookies[sort->n - 1] |= NPS_COOKIE_OF_GROUP(attached_group(&probes[i]));
+		sort->cookies[sort->n++] = NPS_COOKIE(probes[i].id, probes[i].number, probes[i].arguments,
+						      probes[i].class, attached_group(&probes[i]));
 	}
 }
 

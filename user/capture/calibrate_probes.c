@@ -140,8 +140,8 @@ int nps_calibration__attach(struct nps_bpf_loader *k, struct nps_links *links)
 	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
 		calls.offsets[class] = file_offset(nps_calibration__function(class, true));
 		marks.offsets[class] = file_offset(nps_calibration__function(class, false));
-		calls.cookies[class] = NPS_COOKIE(CALL_ROW, 0, 0, class);
-		marks.cookies[class] = NPS_COOKIE(MARK_ROW, 0, 0, class);
+		calls.cookies[class] = NPS_COOKIE(CALL_ROW, 0, 0, class, 0);
+		marks.cookies[class] = NPS_COOKIE(MARK_ROW, 0, 0, class, 0);
 		if (!calls.offsets[class] || !marks.offsets[class])
 			return -ENOENT;
 	}
