@@ -64,8 +64,7 @@ static int add_phase_ends(struct nps_probe_match *m, const struct nps_elf_functi
 	return nps_probes__add_ends(m, fn, id, number, &n);
 }
 
-/* The number of an operator by the name of its second phase, or a negative errno. */
-static int operator_add(struct nps_probe_match *m, const char *name)
+int nps_probes__operator(struct nps_probe_match *m, const char *name)
 {
 	unsigned known = m->p->operators->n;
 	int number;
@@ -114,7 +113,7 @@ static int add_entries(struct nps_probe_match *m, const struct phases *op)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	number = operator_add(m, op->second.name);
+	number = nps_probes__operator(m, op->second.name);
 	if (number < 0)
 		return number;
 	if (m->second)
@@ -133,7 +132,7 @@ static int add_ends(struct nps_probe_match *m, const struct phases *op)
 
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	number = operator_add(m, op->second.name);
+	number = nps_probes__operator(m, op->second.name);
 	if (number < 0)
 		return number;
 	err = add_phase_ends(m, &op->first, NPS_PROBE_NN_PHASE1_LEFT, (uint16_t)number);

@@ -63,21 +63,10 @@ struct torch_match {
 
 static int torch_number(struct torch_match *t, const struct nps_elf_function *fn)
 {
-	struct nps_operators *operators = t->m->p->operators;
 	char name[NAME_MAX_BYTES];
-	unsigned known = operators->n;
-	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name)), number;
+	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name));
 
-	if (err)
-		return err;
-	if (t->m->budget && t->m->budget->operators >= NPS_BUDGET_OPERATORS)
-		return -E2BIG;
-	number = nps_operators__add(operators, name);
-	if (number < 0)
-		return number == -ENOSPC ? -E2BIG : number;
-	if (t->m->budget)
-		t->m->budget->operators += operators->n - known;
-	return number;
+	return err ? err : nps_probes__operator(t->m, name);
 }
 
 /* Probes a function at its entry and its ends; at neither if its ends are not certain. */

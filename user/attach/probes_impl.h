@@ -47,6 +47,12 @@ int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struc
 			   int (*collect)(struct nps_probe_match *m));
 
 /*
+ * The number of the operator of that name, which is copied if it is new; -E2BIG: there are too many of this
+ * process, or of all; -ENOMEM.
+ */
+int nps_probes__operator(struct nps_probe_match *m, const char *name);
+
+/*
  * Adds probes in front of the returns of FN, for row ID. number: of the operator. 0, also if it has none that
  * are safe (*n: their number); -ENOMEM, -ETIME.
  */
