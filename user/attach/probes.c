@@ -190,7 +190,7 @@ int nps_probes__attach_new(struct nps_probes *p, int fd, const char *path, struc
 	int err;
 
 	/* Each scan of a process calls this: a known file is not parsed again. */
-	if (!fstat(fd, &st) && nps_probed_files__find(p->files, fd, &st))
+	if (nps_probes__knows(p, fd))
 		return 0;
 	if (m->budget && m->budget->files >= NPS_BUDGET_FILES) {
 		nps_budget__leave_out(m->budget, NPS_LEFT_FILES);
@@ -227,6 +227,13 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, stru
 				     .lib = nps_probe_rows__library(nps_basename(path)) };
 
 	return m.lib & ~p->left_out ? nps_probes__attach_new(p, fd, path, &m, collect_rows) : 0;
+}
+
+bool nps_probes__knows(const struct nps_probes *p, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && nps_probed_files__find(p->files, fd, &st);
 }
 
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)

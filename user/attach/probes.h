@@ -65,6 +65,9 @@ enum nps_tier nps_probes__shed_tier(const struct nps_probes *p);
  */
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, struct nps_budget *budget);
 
+/* Was the open file read already, whatever was found in it? */
+bool nps_probes__knows(const struct nps_probes *p, int fd);
+
 /* Was probe `id` attached to the open file? */
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
 

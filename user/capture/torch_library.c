@@ -73,6 +73,9 @@ int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int 
 	unsigned major = 0, minor = 0, sequence_at = 0;
 	int n;
 
+	/* Each scan of a process calls this: the version is read once. */
+	if (nps_probes__knows(c->shared.probes, fd))
+		return nps_budget__spent(&p->budget) ? -ETIME : 0;
 	if (torch_version_read(p->pid, path, &major, &minor))
 		sequence_at = nps_torch_library__sequence_at(major, minor);
 	n = nps_probes__attach_torch(c->shared.probes, fd, path, c->opts->ops == NPS_OPS_ALL, sequence_at,
