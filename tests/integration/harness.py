@@ -181,13 +181,14 @@ def need_mounts() -> None:
 Arg = Union[str, Path, int]
 
 
-def environment(*, sim: bool = False, agent: bool = False, libs: Sequence[Arg] = (), **more: Arg) -> dict[str, str]:
-    """Environment of a job."""
+def environment(*, sim: bool = False, agent: bool = False, libs: Sequence[Arg] = (), installed: Path = SIM,
+                **more: Arg) -> dict[str, str]:
+    """Environment of a job; with `sim`, for the simulator that is INSTALLED there."""
     env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     path = [str(p) for p in libs]
     if sim:
         # The way a user does it.
-        run = subprocess.run(["bash", "-c", '. "$0" && env -0', SIM / "cann" / "set_env.sh"], env=env, text=True,
+        run = subprocess.run(["bash", "-c", '. "$0" && env -0', installed / "cann" / "set_env.sh"], env=env, text=True,
                              capture_output=True, check=True)
         env = dict(line.split("=", 1) for line in run.stdout.split("\0") if line)
         path.append(env["LD_LIBRARY_PATH"])
@@ -448,17 +449,17 @@ class Case:
         return run
 
     def sim_job(self, *args: Arg, agent: bool = True, python: bool = False, truth: Optional[Path] = None,
-                wait: bool = True) -> Running:
+                wait: bool = True, installed: Path = SIM) -> Running:
         """Start npusim's training job; with `wait`, until it trains. `pids`: its ranks."""
         need_npusim()
         more: dict[str, Arg] = {"NPUSIM_TRUTH": truth} if truth else {}
-        env = environment(sim=True, agent=agent, **more)
-        script = SIM / "bin" / "npusim-train.py"
+        env = environment(sim=True, agent=agent, installed=installed, **more)
+        script = installed / "bin" / "npusim-train.py"
         if python:
             need(script.exists() and script.stat().st_size > 0, "npusim-train.py: make npusim")
         if "--rate" not in args:
             args = (*args, "--rate", RATE)
-        argv: list[Arg] = ["/usr/bin/python3", script, *args] if python else [SIM / "bin" / "npusim-train", *args]
+        argv: list[Arg] = ["/usr/bin/python3", script, *args] if python else [installed / "bin" / "npusim-train", *args]
         job = self.start(argv, env=env, stdin=subprocess.DEVNULL, cwd=self.dir)
         if wait:
             job.wait_for(r"^ready( \d+)*$")

@@ -4,14 +4,16 @@
 memory against its files, and a run of the job without npuscope."""
 
 import re
+import shutil
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from harness import (DONE, PARTIAL, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects, main,
-                     need_program, need_root, pid_list, ranks_of, test, threads_of, uprobe_events, wait_for_events,
-                     wait_until)
+from harness import (DONE, PARTIAL, SIM, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects,
+                     main, need_program, need_root, pid_list, ranks_of, test, threads_of, uprobe_events,
+                     wait_for_events, wait_until)
 from records import API
 
 
@@ -58,8 +60,10 @@ def attach_detach_attach(case: Case) -> None:
     the job computes what it always does."""
     need_root()
     need_program("bpftool", "bpftool")
+    # Files of its own: probes are set in files, and other tests' captures set theirs in the shared ones.
+    installed = Path(shutil.copytree(SIM, case.path("Ascend"), symlinks=True))
     # until it gets the order to end, however long all this takes
-    job = case.sim_job("--ranks", 2, "--slow-every", 0)
+    job = case.sim_job("--ranks", 2, "--slow-every", 0, installed=installed)
     pids = ranks_of(job)
     before = {pid: set(threads_of(pid).values()) for pid in pids}
 
