@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * busy_calls_job LIBRARY THREADS: threads that are in a call half of the time. Prints "ready PID", waits for
- * a line on stdin, and prints "call TID BEGIN END" (CLOCK_MONOTONIC ns) of the last calls of each. LIBRARY is
- * the libacl_rt.so of the tests.
+ * a line on stdin, and prints "call TID BEGIN END" (CLOCK_MONOTONIC ns) of the last calls of each: times that
+ * were read inside the function. LIBRARY is the libacl_rt.so of the tests.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,6 +25,7 @@ static struct thread {
 	} calls[KEPT];
 } threads[THREADS];
 
+static __thread struct thread *self;
 static int (*synchronize)(void *);
 
 static uint64_t now(void)
@@ -42,11 +43,19 @@ static void wait_some(void)
 	nanosleep(&pause, NULL);
 }
 
+/*
+ * In the function, behind what is probed at its entry: a thread that waits for a CPU in front of it is in no
+ * call yet.
+ */
 static void on_call(int what, void *arg)
 {
+	unsigned int i = self->n % KEPT;
+
 	(void)what;
 	(void)arg;
+	self->calls[i].begin = now();
 	wait_some();
+	self->calls[i].end = now();
 }
 
 /* Deeper on the stack than anything that the thread does besides. */
@@ -62,13 +71,10 @@ static void *run(void *arg)
 {
 	struct thread *t = arg;
 
+	self = t;
 	t->tid = (int)syscall(SYS_gettid);
 	for (;;) {
-		unsigned int i = t->n % KEPT;
-
-		t->calls[i].begin = now();
 		call();
-		t->calls[i].end = now();
 		t->n++;
 		wait_some();
 	}
