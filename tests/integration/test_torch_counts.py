@@ -48,12 +48,12 @@ def traced(case: Case, steps: int, threads: int) -> tuple[Session, "Counter[str]
     job.wait_for("^ready", seconds=120)
     run = case.record("-p", job.pid, "-o", case.path("out"), "--ops", "all", "--export", "none")
     job.send("go")
-    job.wait_for("^done", seconds=120)
+    job.wait_for("^done", seconds=300)
     run.signal(2)
-    result = run.result(60).expect(0)
+    result = run.result(120).expect(0)
     pid = job.pid
     job.send("count")
-    assert job.wait(240) == 0, job.err
+    assert job.wait(600) == 0, job.err
     return result.session, Counter(json.loads(job.out.splitlines()[-1])), pid
 
 
@@ -106,12 +106,12 @@ def sequence_numbers(session: Session, pid: int, nodes: list[Any]) -> None:
     assert used and not used - known, f"{len(used - known)} nodes have numbers that nobody took"
 
 
-@test
+@test(seconds=900)
 def counts_of_one_thread(case: Case) -> None:
     counts_are_equal(case, 1)
 
 
-@test
+@test(seconds=900)
 def counts_of_three_threads(case: Case) -> None:
     counts_are_equal(case, 3)
 
