@@ -252,10 +252,13 @@ def two_at_once(case: Case) -> None:
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
-    first = case.record("-p", pid, "-o", case.path("a"), "--export", "none", "-d", "5s")
-    second = case.record("-p", pid, "-o", case.path("b"), "--export", "none", "-d", "2s")
-    inner, outer = second.result(), first.result().expect(DONE)
-    inner.expect(DONE, PARTIAL)
+    first = case.record("-p", pid, "-o", case.path("a"), "--export", "none")
+    second = case.record("-p", pid, "-o", case.path("b"), "--export", "none")
+    wait_for_events(case.path("b"), 4000)
+    second.signal(signal.SIGINT)
+    inner = second.result().expect(DONE, PARTIAL)
+    first.signal(signal.SIGINT)
+    outer = first.result().expect(DONE)
     sources = [r.session.process(pid)["task_source"] for r in (outer, inner)]
     assert sources[0] == "agent", sources
     if sources[1] == "host":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -232,12 +233,13 @@ def truth_of(case: Case, session: Session, pid: int, inner: int, numbers: dict[s
 @test
 def npu_job_in_a_container(case: Case) -> None:
     """Everything of it: calls, device times through the helper, results; held against the truth."""
-    job, pid = sim_container(case, "inside", "--steps", 100, agent=True)
+    job, pid = sim_container(case, "inside", agent=True)
     inner, numbers = inner_pid(pid), thread_numbers(pid)
     session = case.record("-p", pid, "-d", "2s", "-o", case.dir).result().expect(DONE).session
     described = session.process(pid)
     assert described["ns_pid"] == inner != pid
     assert described["task_source"] == "agent", described["task_source_reason"]
+    os.kill(host_pid(job), signal.SIGTERM)  # the job's order to end
     assert job.wait() == 0, job.err
     truth_of(case, session, pid, inner, numbers)
 

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Sequence
 
 from device_witness import HBM, Truth, channel, complaints, control, sample, sampler, stored
 from harness import DONE, PARTIAL, Case, Running, Session, environment, need_npusim, test, main, wait_until
@@ -19,15 +20,15 @@ CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -
 
 
 def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds: str = "3", devices: str = "0",
-          **env: str) -> Running:
-    """Sample device 0 while nothing runs on it but `sleep`; npusim obeys ORDERS from the start."""
+          command: Sequence[str] = (), **env: str) -> Running:
+    """Sample device 0 while nothing runs but `sleep`, or COMMAND; npusim obeys ORDERS from the start."""
     need_npusim()
     for name in ("orders", "truth"):
         if not case.path(name).exists():
             case.open_path(name, folder=name == "truth")
     case.path("orders").write_text(orders)
     return sample(case, None, *args, "--sys-devices", devices, truth=case.path("truth").resolve(),
-                  command=("sleep", seconds),
+                  command=tuple(command) or ("sleep", seconds),
                   NPUSIM_CONTROL=str(case.path("orders").resolve()), **env)
 
 
@@ -44,6 +45,11 @@ def check_no_sample_is_missing(case: Case, session: Session) -> None:
     assert len(times) > 20, f"only {len(times)} samples"
     different = sorted(sampled ^ set(times))
     assert all(time > times[-1] for time in different), (different, times[-1])
+
+
+def hbm_files(case: Case) -> list[Path]:
+    """Of captures that have some of those samples on the disk."""
+    return [path for path in case.path("out").rglob("hbm.data.0.slice_0") if path.stat().st_size]
 
 
 @test(seconds=240)
@@ -97,10 +103,21 @@ def no_list_of_channels(case: Case) -> None:
 @test(seconds=120)
 def two_samplers(case: Case) -> None:
     """The second leaves alone what the first uses, and has it when that has exited."""
-    first = alone(case, "--sys-hardware-mem", "--export", "none", seconds="4")
+    for name in ("end first", "end second"):
+        os.mkfifo(case.path(name))  # a command that reads it ends when it has been opened for writing
+    first = alone(case, "--sys-hardware-mem", "--export", "none", command=("cat", str(case.path("end first"))))
     first.wait_for("^npuscope: recording ", err=True)
-    second = sample(case, None, "--sys-hardware-mem", "--sys-devices", "0", "--export", "none", command=("sleep", "8"))
-    one, two = first.result().expect(DONE), second.result().expect(DONE)
+    second = sample(case, None, "--sys-hardware-mem", "--sys-devices", "0", "--export", "none",
+                    command=("cat", str(case.path("end second"))))
+    second.wait_for("another profiler uses it", err=True)
+    wait_until(lambda: len(hbm_files(case)) == 1, "samples of the first")
+    time.sleep(1)
+    case.path("end first").write_text("")
+    one = first.result().expect(DONE)
+    wait_until(lambda: len(hbm_files(case)) == 2, "samples of the second")
+    time.sleep(1)  # the other channels
+    case.path("end second").write_text("")
+    two = second.result().expect(DONE)
     assert not complaints(one, "device 0:"), one.err
     refused = [c for c in sampler(two.session)[0]["channels"] if c["errors"]]
     assert len(refused) > 5 and all(c["errors"] == [-10] for c in refused), refused
