@@ -26,7 +26,8 @@ struct open_op {
 	__u16 number; /* of the operator */
 	__u16 group; /* of probes */
 	__u8 flags; /* NPS_F_* */
-	__u8 pad[5];
+	__u8 outlasted; /* it returned after the end of the capture, so it was open at the end */
+	__u8 pad[4];
 };
 
 /* Results of loops are kept in memory: see call_stack. */

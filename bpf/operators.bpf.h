@@ -217,6 +217,7 @@ int op_entry(struct pt_regs *ctx)
 	op->return_address = return_address(sp);
 	op->npu_calls = st->npu_calls;
 	op->flags = 0;
+	op->outlasted = false;
 	op->slot[0] = op->number;
 	op->slot[1] = op->slot[2] = op->slot[3] = 0;
 	if (op->probe == NPS_PROBE_TORCH_NODE) {
@@ -236,19 +237,24 @@ int op_end(struct pt_regs *ctx)
 	__u64 cookie = cookie_of(ctx), pid_tgid = bpf_get_current_pid_tgid();
 	__u64 now = bpf_ktime_get_ns();
 	struct op_state *st;
-	const struct open_op *op;
+	struct open_op *op;
 
-	if (!target_flags(pid_tgid >> 32) || ended_at)
+	if (!ended_at && !target_flags(pid_tgid >> 32)) /* the targets are empty once the capture has ended */
 		return 0;
-	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
 	st = local_find(&op_threads);
+	if (!ended_at)
+		count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
 	if (!st)
 		return 0;
 	ops_at_end(&st->stack, PT_REGS_SP(ctx), NPS_COOKIE_PROBE(cookie), NPS_COOKIE_NUMBER(cookie));
 	if (st->stack.found >= OP_DEPTH)
 		return 0;
-	ops_unwind(st, st->stack.found + 1, pid_tgid, now);
 	op = &st->stack.ops[MASKED(st->stack.found, OP_DEPTH)];
+	if (ended_at) {
+		op->outlasted = true;
+		return 0;
+	}
+	ops_unwind(st, st->stack.found + 1, pid_tgid, now);
 	if (is_op_wanted(st, op))
 		op_send(op, pid_tgid, now, 0);
 	st->stack.depth = st->stack.found;
@@ -271,7 +277,7 @@ int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 /*
  * Those that a thread is in at the end of the capture. Whether an exception has left one is seen in the
  * memory of the process, which this program cannot read: dur is the stack pointer, slot 3 the return
- * address there.
+ * address there. dur OUTLASTED: it has returned since the end, so none had left it.
  */
 SEC("iter/task")
 int open_operators(struct bpf_iter__task *ctx)
@@ -289,8 +295,8 @@ int open_operators(struct bpf_iter__task *ctx)
 
 		if (i >= st->stack.depth)
 			break;
-		if (!is_op_wanted(st, op) || op->start >= ended_at || was_left(op->sp, sp) ||
-		    probes_are_detached(op->group))
+		if (!is_op_wanted(st, op) || op->start >= ended_at || probes_are_detached(op->group) ||
+		    (!op->outlasted && was_left(op->sp, sp)))
 			continue;
 		e.probe = op->probe;
 		e.flags = op->flags | NPS_F_NO_RESULT;
@@ -301,7 +307,7 @@ int open_operators(struct bpf_iter__task *ctx)
 		e.pid = t->tgid;
 		e.tid = t->pid;
 		e.start = op->start;
-		e.dur = op->sp;
+		e.dur = op->outlasted ? OUTLASTED : op->sp;
 		bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
 	}
 	return 0;

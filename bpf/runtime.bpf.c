@@ -610,9 +610,6 @@ static __always_inline void call_send(struct pt_regs *ctx, struct thread_state *
 	bpf_ringbuf_submit(e, is_urgent(st, c) ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
-/* As the stack pointer of a call: it returned after the end of the capture, so it was open at the end. */
-#define OUTLASTED (~0ULL)
-
 static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 {
 	__u64 now = bpf_ktime_get_ns();

@@ -3,13 +3,14 @@
 """Ends of aclnn operators, which are probed in front of their returns. Witnesses: the simulator's log,
 and what a job that throws through them prints."""
 
+import signal
 import sys
 from bisect import bisect_right
 from collections import Counter
 from typing import Any
 
 from harness import (Case, Session, build_library, catalogue, environment, main, need_job, need_npusim, need_root,
-                     pid_list, ranks_of, test)
+                     pid_list, ranks_of, test, wait_for_events)
 from records import MARK
 
 TIMES = 2000
@@ -47,8 +48,10 @@ def ends_are_those_of_the_simulator(case: Case) -> None:
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", 1, truth=case.path("truth"))
     pids = ranks_of(job)
-    result = case.record("-p", pid_list(pids), "-d", "2s", "-o", case.path("out"), "--level", 2, "--export",
-                         "none").result(90).expect(0)
+    run = case.record("-p", pid_list(pids), "-o", case.path("out"), "--level", 2, "--export", "none")
+    wait_for_events(case.path("out"), 4000)
+    run.signal(signal.SIGINT)
+    result = run.result(90).expect(0, 3)
     job.signal(15)
     job.wait(30)
     found = ends(result.session, pids[0])

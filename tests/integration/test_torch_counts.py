@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 from harness import (JOB_SOURCES, ROOT, Case, Session, catalogue, environment, main, need, need_npusim, need_root,
-                     test)
+                     test, wait_for_events)
 from records import API, MARK
 
 NO_RESULT, UNWOUND, UNFINISHED = 0x20, 0x40, 0x80
@@ -50,7 +50,7 @@ def traced(case: Case, steps: int, threads: int) -> tuple[Session, "Counter[str]
     job.send("go")
     job.wait_for("^done", seconds=300)
     run.signal(2)
-    result = run.result(120).expect(0)
+    result = run.result(120).expect(0, 3)
     pid = job.pid
     job.send("count")
     assert job.wait(600) == 0, job.err
@@ -127,13 +127,17 @@ def only_those_that_reach_the_npu(case: Case) -> None:
     job = case.start(["/usr/bin/python3", JOB_SOURCES / "torch_train.py", "--steps", 0, "--model", "linear"],
                      env=environment(sim=True, PYTHONPATH=package, PYTHONDONTWRITEBYTECODE="1"), cwd=case.dir)
     job.wait_for("^ready", seconds=120)
-    session = case.record("-p", job.pid, "-d", "2s", "-o", case.path("out"), "--ops", "npu", "--export",
-                          "none").result(90).expect(0).session
+    run = case.record("-p", job.pid, "-o", case.path("out"), "--ops", "npu", "--export", "none")
+    wait_for_events(case.path("out"), 10000)
+    run.signal(2)
+    session = run.result(90).expect(0, 3).session
     pid = job.pid
     job.kill()
     assert not session.dropped(), session.json["drops"]
     ids = catalogue()
-    queued = sorted((e.tid, e.start) for e in session.of(MARK, pid) if e.probe == ids[ENQUEUE][0])
+    begin, end = (int(session.json["capture"][f"{which}_monotonic"]) for which in ("begin", "end"))
+    queued = sorted((e.tid, e.start) for e in session.of(MARK, pid)
+                    if e.probe == ids[ENQUEUE][0] and begin < e.start < end)
     called = re.compile(r"aclrt(Launch|Memcpy|Synchronize)|rt(Kernel|s?Launch|Memcpy)")
     reach = {ids[symbol][0] for symbol in ids if called.match(symbol) or symbol in (PHASE1, PHASE2, ENQUEUE)}
     calls_of_npu = sorted((e.tid, e.start) for e in session.events if e.pid == pid and e.probe in reach)

@@ -4,6 +4,8 @@
  * each thread is in.
  */
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -15,10 +17,21 @@
 #include "event.h"
 #include "sources/calls/open_slices.h"
 
+/* An operator whose return address is not on the stack of its thread any more. */
+struct left_op {
+	uint32_t tid;
+	uint64_t start;
+};
+
 struct collecting {
 	struct nps_open_slices *slices;
 	enum nps_tier shed;
+	struct left_op *left;
+	size_t n_left, most_left;
 };
+
+/* As bpf/ending.bpf.h has it. */
+#define OUTLASTED UINT64_MAX
 
 /* Calls that become records of another kind when they return. */
 static bool is_special(unsigned int probe)
@@ -81,7 +94,26 @@ static bool was_left(pid_t pid, uint64_t sp, uint64_t return_address)
 	       now != return_address && !is_uprobe_page(pid, now);
 }
 
-/* An operator: bpf/operators.bpf.h writes from what it is known whether an exception has left it. */
+/* Keeps which operators an exception seems to have left: bpf/operators.bpf.h describes the record. */
+static void find_left(void *arg, const void *record)
+{
+	struct collecting *c = arg;
+	struct nps_event e;
+
+	memcpy(&e, record, sizeof(e));
+	if (e.dur == OUTLASTED || c->n_left == c->most_left || !was_left((pid_t)e.pid, e.dur, e.call.slot[3]))
+		return;
+	c->left[c->n_left++] = (struct left_op){ .tid = e.tid, .start = e.start };
+}
+
+static bool is_left(const struct collecting *c, const struct nps_event *e)
+{
+	for (size_t i = 0; i < c->n_left; i++)
+		if (c->left[i].tid == e->tid && c->left[i].start == e->start)
+			return true;
+	return false;
+}
+
 static void on_operator(void *arg, const void *record)
 {
 	const struct collecting *c = arg;
@@ -92,7 +124,7 @@ static void on_operator(void *arg, const void *record)
 	row = nps_probe_rows__get(e.probe);
 	if (!row || nps_probe_rows__tier(row) >= c->shed)
 		return;
-	if (was_left((pid_t)e.pid, e.dur, e.call.slot[3]))
+	if (e.dur != OUTLASTED && is_left(c, &e))
 		e.flags = (e.flags & ~NPS_F_UNFINISHED) | NPS_F_UNWOUND;
 	e.dur = c->slices->end > e.start ? c->slices->end - e.start : 0;
 	e.call.slot[3] = 0;
@@ -120,6 +152,27 @@ static int iterator_run(const struct bpf_program *prog, void (*each)(void *arg, 
 	return err;
 }
 
+/*
+ * The job goes on meanwhile: one that returned before its stack was read was not left, and the second pass
+ * shows that.
+ */
+static int collect_operators(struct collecting *c, const struct bpf_program *prog)
+{
+	int err;
+
+	c->most_left = 4096; /* more are taken for open */
+	c->left = calloc(c->most_left, sizeof(*c->left));
+	if (!c->left) {
+		nps_warn("out of memory: operators that outlast the capture are missing");
+		return -ENOMEM;
+	}
+	err = iterator_run(prog, find_left, c, "operators");
+	if (!err)
+		err = iterator_run(prog, on_operator, c, "operators");
+	free(c->left);
+	return err;
+}
+
 int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k, enum nps_tier shed)
 {
 	struct collecting c = { .slices = s, .shed = shed };
@@ -129,7 +182,7 @@ int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k,
 		return 0; /* old kernels have no iterators */
 	err = iterator_run(nps_bpf_loader__open_calls(k), on_call, &c, "CANN calls");
 	if (nps_bpf_loader__open_operators(k))
-		operators = iterator_run(nps_bpf_loader__open_operators(k), on_operator, &c, "operators");
+		operators = collect_operators(&c, nps_bpf_loader__open_operators(k));
 	/* If all calls are summed up, none is reported. */
 	if (nps_bpf_loader__has_syscalls(k) && nps_bpf_loader__threshold(k) < NPS_LONGEST_SUMMED)
 		other = iterator_run(nps_bpf_loader__open_syscalls(k), on_syscall, &c, "system calls");
