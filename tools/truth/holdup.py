@@ -125,6 +125,7 @@ class Comparison:
         return [task for number, task in enumerate(group) if number not in used_task]
 
     def _judge_tasks(self, tally: Tally, launches: set[int]) -> None:
+        timed: list[tuple[int, bool]] = []  # end, has it the device's times?
         for index, fact in enumerate(self.truth.tasks):
             task = self.matched.get(index)
             expected = fact.launch in launches and self.truth.clock.mono(fact.end) <= self.window.end
@@ -136,9 +137,14 @@ class Comparison:
                 continue
             tally.count["tasks_found"] += expected
             self._judge_times(tally, fact, task)
+            timed.append((fact.end, task.source != HOST_BOUNDS))
             launch = self.truth.launches.get(fact.launch)
             if expected and launch and not name_matches(launch, task.name):
                 tally.note("name_mismatches", f"{_describe(task)} should be {expected_name(launch)}")
+        measured = [end for end, by_device in timed if by_device]
+        if measured:  # before the first and after the last one the device was not read
+            tally.count["bounds_between"] += sum(min(measured) < end < max(measured)
+                                                 for end, by_device in timed if not by_device)
 
     def _missing_task(self, tally: Tally, fact: Task) -> None:
         late = self.truth.clock.mono(fact.end) > self.window.end - LATE_NS
@@ -351,7 +357,7 @@ def total(drops: Any) -> int:
 
 COUNTS = ("launches_expected", "launches_found", "tasks_expected", "tasks_found", "tasks_extra",
           "tasks_missing_last_100ms", "name_mismatches", "causality_violations", "bounds_tasks",
-          "bounds_violations", "steps_expected", "steps_found", "steps_renumbered", "steps_unknown",
+          "bounds_between", "bounds_violations", "steps_expected", "steps_found", "steps_renumbered", "steps_unknown",
           "step_assignment_errors")
 
 
