@@ -76,8 +76,8 @@ class Scene:
                              "--session", result.session.path, "--format", "db", "--json", numbers], seconds=120)
         found = json.loads(numbers.read_text())
         assert run.status == 0, f"{run.out} {run.err}"
-        # Where the machine let the job's own helper wait, the device overwrote records, which are counted, or its
-        # log began late.
+        # Where the machine let the job's own helper wait, the device overwrote records, which are counted,
+        # or its log began late.
         overwritten = result.session.json["drops"]["device"]
         assert found["tasks_found"] > 300 and found["bounds_between"] <= overwritten, (found, overwritten)
         assert found["bounds_tasks"] < found["tasks_found"] / 2, found

@@ -459,7 +459,7 @@ def counters_950(case: Case) -> None:
 def a_950_without_an_answer(case: Case) -> None:
     """The log alone shows what chip it is: submissions are numbered as there, also where the capture begins
     in the middle of the numbers and their low half begins anew in it."""
-    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 9000))  # some eight seconds of it
+    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 16000))  # some 15 seconds of it
     run = capture(job, 120, "--task-source", "agent", "--export", "none")
     run.wait_for("^npuscope: recording ", err=True)
     job.wait_for_task(3 << 16)

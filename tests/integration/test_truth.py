@@ -178,8 +178,8 @@ def truth_lines(path: Path, kind: str) -> list[list[str]]:
     return [fields for fields in (line.split("\t") for line in path.read_text().splitlines()) if fields[0] == kind]
 
 
-def first_kernels(case: Case, pid: int) -> list[tuple[int, int, int]]:
-    """By the job's own log, in Unix ns: each step's begin, begin of its first kernel's launch, end."""
+def first_kernels(case: Case, pid: int) -> tuple[list[int], list[int]]:
+    """By the job's own log, in Unix ns: when the first kernel of each step was launched, and every kernel."""
     whole = case.path("truth") / f"truth.{pid}.tsv"
     clocks = sorted((int(raw), int(real)) for _kind, raw, _mono, real in truth_lines(whole, "clock"))
 
@@ -193,8 +193,8 @@ def first_kernels(case: Case, pid: int) -> list[tuple[int, int, int]]:
     for _kind, _number, begin, end in truth_lines(whole.with_suffix(".steps.tsv"), "step"):
         at = bisect.bisect_left(kernels, int(begin))
         assert at < len(kernels) and kernels[at] < int(end), "a step without a kernel"
-        steps.append((real(int(begin)), real(kernels[at]), real(int(end))))
-    return sorted(steps)
+        steps.append(real(kernels[at]))
+    return sorted(steps), [real(kernel) for kernel in kernels]
 
 
 def found_steps(result: Path) -> list[tuple[int, int]]:
@@ -213,13 +213,20 @@ def unmarked_steps(case: Case, *options: str) -> Path:
     """Steps found in the sequence of launches are those that the job counts, from their first kernel on."""
     session = capture(case, 6, *options, ranks=1).expect(DONE).session
     pid = int(next(case.path("truth").glob("truth.*.steps.tsv")).name.split(".")[1])
-    found, truth = found_steps(session.path), first_kernels(case, pid)
+    found, (truth, kernels) = found_steps(session.path), first_kernels(case, pid)
     assert len(found) >= 30, f"{len(found)} steps"
     starts = [start for start, _end in found]
-    inside = [step for step in truth if starts[0] - SLACK_NS <= step[1] <= starts[-1] + SLACK_NS]
-    errors = [min(abs(start - step[1]) for step in inside) for start in starts]
-    missed = [step for step in inside if min(abs(start - step[1]) for start in starts) > SLACK_NS]
-    assert sum(error > SLACK_NS for error in errors) <= 0.02 * len(found), sorted(errors)[-5:]
+
+    def step_of(start: int) -> Optional[int]:
+        """Whose first kernel that is. A thread that lost its CPU in the call logged it late, but next."""
+        near = min(truth, key=lambda first: abs(first - start))
+        following = kernels[min(bisect.bisect_left(kernels, start), len(kernels) - 1)]
+        return near if abs(near - start) <= SLACK_NS else following if following in truth else None
+    steps = [step_of(start) for start in starts]
+    inside = [first for first in truth if starts[0] - SLACK_NS <= first <= starts[-1] + SLACK_NS]
+    missed = set(inside) - set(steps)
+    assert steps.count(None) <= 0.02 * len(found), \
+        f"{steps.count(None)} of {len(found)} steps begin in others: {[n for n, step in enumerate(steps) if not step]}"
     assert len(missed) <= 0.02 * len(inside), f"{len(missed)} of {len(inside)} steps are missing"
     return session.path
 

@@ -156,7 +156,7 @@ static int iterator_run(const struct bpf_program *prog, void (*each)(void *arg, 
  * The job goes on meanwhile: one that returned before its stack was read was not left, and the second pass
  * shows that.
  */
-static int collect_operators(struct collecting *c, const struct bpf_program *prog)
+static int open_operators_collect(struct collecting *c, const struct bpf_program *prog)
 {
 	int err;
 
@@ -167,8 +167,10 @@ static int collect_operators(struct collecting *c, const struct bpf_program *pro
 		return -ENOMEM;
 	}
 	err = iterator_run(prog, find_left, c, "operators");
-	if (!err)
-		err = iterator_run(prog, on_operator, c, "operators");
+	if (err)
+		goto out;
+	err = iterator_run(prog, on_operator, c, "operators");
+out:
 	free(c->left);
 	return err;
 }
@@ -182,7 +184,7 @@ int nps_open_calls__collect(struct nps_open_slices *s, struct nps_bpf_loader *k,
 		return 0; /* old kernels have no iterators */
 	err = iterator_run(nps_bpf_loader__open_calls(k), on_call, &c, "CANN calls");
 	if (nps_bpf_loader__open_operators(k))
-		operators = collect_operators(&c, nps_bpf_loader__open_operators(k));
+		operators = open_operators_collect(&c, nps_bpf_loader__open_operators(k));
 	/* If all calls are summed up, none is reported. */
 	if (nps_bpf_loader__has_syscalls(k) && nps_bpf_loader__threshold(k) < NPS_LONGEST_SUMMED)
 		other = iterator_run(nps_bpf_loader__open_syscalls(k), on_syscall, &c, "system calls");
