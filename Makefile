@@ -454,7 +454,7 @@ FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
 FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,attach/code_flow.c attach/code_insn.c attach/eh_frame.c attach/exit_points.c core/clocks.c attach/elf_file.c attach/landing_pads.c core/log.c core/open_below.c attach/operators.c attach/probe_block_arm64.c attach/probe_block_x86.c \
-	attach/probe_point.c attach/torch_names.c core/proc_maps.c core/work_budget.c)
+	attach/probe_point.c attach/mangled_types.c attach/torch_inputs.c attach/torch_names.c core/proc_maps.c core/work_budget.c)
 FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,driver/aic_metrics.c core/clocks.c sources/device/device_channels.c driver/device_info.c driver/device_launcher.c driver/device_lib.c \
 	driver/device_options.c sources/device/device_stream.c core/host_names.c core/log.c capture/log_budget.c core/open_below.c core/own_file.c attach/elf_file.c driver/prof_files.c core/proc_maps.c capture/process.c capture/process_owner.c core/rate_limit.c core/session_json.c core/session_writer.c \
 	core/work_budget.c)

@@ -20,6 +20,42 @@
 /* Which operators of PyTorch are recorded: those in which the thread calls the NPU, or all. */
 enum nps_ops { NPS_OPS_NONE, NPS_OPS_NPU, NPS_OPS_ALL };
 
+/*
+ * Inputs of an operator of PyTorch, by its number and the layout of its tensors. How each is passed: enum
+ * nps_input_how; in which slot: a register, or behind those the stack in words of 8 bytes; at which byte the
+ * flag of an optional one is; and what it is if it is there (enum nps_op_input).
+ */
+#define NPS_OP_INPUTS 16
+#define NPS_OP_INPUT(how, slot, flag, what)                                                                  \
+	((__u32)(how) | (__u32)(slot) << 8 | (__u32)(flag) << 16 | (__u32)(what) << 24)
+#define NPS_OP_INPUT_HOW(input) ((input)&0xff)
+#define NPS_OP_INPUT_SLOT(input) ((input) >> 8 & 0xff)
+#define NPS_OP_INPUT_FLAG(input) ((input) >> 16 & 0xff)
+#define NPS_OP_INPUT_WHAT(input) ((input) >> 24)
+enum nps_input_how {
+	NPS_HOW_FIXED, /* it is always there */
+	NPS_HOW_TENSOR, /* the slot points to a tensor */
+	NPS_HOW_OPTIONAL_TENSOR, /* to one and a flag: 0 it is in front of the tensor, 8 behind it */
+	NPS_HOW_FLAG, /* the flag is in the slot */
+	NPS_HOW_FLAG_AT, /* the slot points to what the flag is in */
+	NPS_HOW_ARRAY, /* two slots, address and number; none: 0 and another number than 0 */
+};
+struct nps_op_inputs {
+	__u32 n;
+	__u32 input[NPS_OP_INPUTS];
+};
+#define NPS_OP_INPUTS_KEY(number, layout) ((__u32)(number) | (__u32)(layout) << 16)
+#define NPS_MAX_OP_INPUTS 16384
+
+/* How a tensor looks, c10::TensorImpl; the same on both processors. */
+enum nps_tensor_layout {
+	NPS_LAYOUT_UNKNOWN,
+	NPS_LAYOUT_1_13,
+	NPS_LAYOUT_2_6,
+	NPS_LAYOUT_2_14,
+	NPS_LAYOUTS,
+};
+
 /* bytes; farther apart, the thread is on another stack, such as that of a signal or of a coroutine */
 #define NPS_SAME_STACK (8UL << 20)
 
@@ -53,7 +89,8 @@ enum nps_counter {
 
 /*
  * The cookie of a probe: its row in the catalogue; the number of the operator, 0: none; how many of its
- * arguments are recorded (TORCH_NODE: where in a node its sequence number is); its class: how the kernel runs
+ * arguments are recorded (TORCH_NODE: where in a node its sequence number is; TORCH_OP: enum nps_tensor_layout,
+ * 0 if its arguments are not recorded); its class: how the kernel runs
  * the instruction that it replaced (enum nps_probe_class); and its group.
  */
 #define NPS_COOKIE(probe, number, arguments, class, group)                                                   \

@@ -34,7 +34,8 @@ enum nps_kind {
 	NPS_EV_DRIVER_DMA = 17, /* the driver copied by PCIe */
 	NPS_EV_CQE = 18, /* the runtime collected a completion record with halCqReportRecv */
 	NPS_EV_PYSTACK = 19, /* the Python stack of the call that began at `start` */
-	NPS_EV_KIND_MAX = 20,
+	NPS_EV_INPUT = 20, /* a tensor that an operator of PyTorch was called with */
+	NPS_EV_KIND_MAX = 21,
 };
 
 /* Every kind: its id, what it is called in session.json and on the terminal. */
@@ -57,7 +58,8 @@ enum nps_kind {
 	K(NPS_EV_DRIVER_DONE, "driver_done", "driver's CQEs")                                                \
 	K(NPS_EV_DRIVER_DMA, "driver_dma", "driver's copies")                                                \
 	K(NPS_EV_CQE, "cqe", "completions")                                                                  \
-	K(NPS_EV_PYSTACK, "pystack", "Python stacks")
+	K(NPS_EV_PYSTACK, "pystack", "Python stacks")                                                        \
+	K(NPS_EV_INPUT, "input", "operators' tensors")
 
 /*
  * What a record has beyond the header, one struct a kind. All of them are 32 bytes, their members naturally
@@ -69,7 +71,9 @@ enum nps_kind {
  * API and MARK: values whose meaning the probe's row of the catalogue gives (catalog.h). Those of PyTorch are
  * records of calls, API, in the order in which they end:
  *  TORCH_OP        an operator; slot[0]: id of its name with the overload ("aten::add.Tensor"); slot[1]:
- *                  id of the Python stack when it began, 0 none
+ *                  id of the Python stack when it began, 0 none; slot[2]: start of the INPUT records of
+ *                  its tensors, 0: its arguments are not known; slot[3]: what its arguments are (enum
+ *                  nps_op_input), 4 bits each from the lowest on, NPS_OP_INPUT_END behind the last
  *  TORCH_NODE      the autograd engine evaluates a node; slot[0]: id of its type's mangled name
  *                  ("N5torch8autograd9generated12MulBackward0E"); slot[1]: its sequence number, all
  *                  bits set (and marked as unreadable) if it is not known; slot[2]: its address
@@ -343,6 +347,22 @@ struct nps_event_driver_dma {
 	__u64 bytes;
 };
 
+/*
+ * INPUT (--record-shapes with --ops): a tensor that an operator of PyTorch was called with, of the thread's
+ * TORCH_OP whose slot[2] is start; dur is 0. input_head in the header has its place among the arguments.
+ */
+struct nps_event_input {
+	__u32 size[8]; /* by dimension */
+};
+
+/* INPUT: input_head in the header. */
+struct nps_input_head {
+	__u8 argument;
+	__u8 dims;
+	__u8 type; /* c10::ScalarType */
+	__u8 reserved;
+};
+
 /* PYSTACK: of the call, or entry-only probe, of `probe` that the thread entered at `start`; dur is 0. */
 struct nps_event_python {
 	__u64 stack; /* id of a stack of python.nps */
@@ -358,7 +378,7 @@ struct nps_event {
 	__u8 kind; /* enum nps_kind */
 	__u8 flags; /* NPS_F_* */
 	union {
-		__u16 probe; /* API, MARK, SQE, CQE, PYSTACK: row of the catalogue */
+		__u16 probe; /* API, MARK, SQE, CQE, PYSTACK, INPUT: row of the catalogue */
 		__u16 nr; /* SYSCALL, SYSCALL_SUM: number of the call */
 		__u16 operation; /* LOCK, IO */
 		__u16 what; /* FAULT: enum nps_fault_what; PROC: enum nps_proc_what */
@@ -374,6 +394,7 @@ struct nps_event {
 		__u32 waker; /* SCHED: tid */
 		__u32 parent; /* PROC: pid */
 		struct nps_tensor_head tensor_head; /* TENSOR */
+		struct nps_input_head input_head; /* INPUT */
 	};
 	__u64 start;
 	union {
@@ -400,6 +421,7 @@ struct nps_event {
 		struct nps_event_driver_done driver_done;
 		struct nps_event_driver_dma driver_dma;
 		struct nps_event_python python;
+		struct nps_event_input input;
 	};
 };
 
@@ -456,6 +478,8 @@ NPS_EVENT_AT(driver_done.task, 46);
 NPS_EVENT_BODY(driver_dma);
 NPS_EVENT_AT(driver_dma.direction, 36);
 NPS_EVENT_BODY(python);
+NPS_EVENT_BODY(input);
+NPS_EVENT_AT(input_head.type, 14);
 
 /*
  * API, MARK: a slot could not be read from the job's memory; of other kinds see their structs. In the rings,
@@ -520,6 +544,17 @@ enum nps_tensor_what {
 	NPS_TENSOR_EXECUTOR = 3,
 };
 #define NPS_TENSOR_DIMS_MAX 8
+
+/* What an argument of an operator of PyTorch is. */
+enum nps_op_input {
+	NPS_OP_INPUT_END = 0, /* there is none */
+	NPS_OP_INPUT_TENSOR = 1, /* it has an INPUT record, unless that was lost */
+	NPS_OP_INPUT_SCALAR = 2, /* a number, also one of a data type, of a layout or of a memory format */
+	NPS_OP_INPUT_SCALARS = 3, /* a list of numbers */
+	NPS_OP_INPUT_TENSORS = 4, /* a list of tensors */
+	NPS_OP_INPUT_NONE = 5, /* none, an undefined tensor, or another type, such as a text or a device */
+	NPS_OP_INPUT_UNKNOWN = 6, /* it could not be read, or not be recorded: more than eight dimensions */
+};
 #define NPS_MAX_LIST 64 /* members of a list that are recorded */
 #define NPS_MAX_OPERANDS 32 /* arguments of a first phase that are recorded */
 

@@ -3,6 +3,7 @@
  * What the collector reads of a watched job: its libraries ('e' and the file)
  * and its memory map ('m' and the text).
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include "attach/landing_pads.h"
 #include "attach/operators.h"
 #include "attach/probe_point.h"
+#include "attach/torch_inputs.h"
 #include "attach/torch_names.h"
 #include "core/proc_maps.h"
 
@@ -107,8 +109,12 @@ static int inspect_operator(const struct nps_elf_function *first, const struct n
 static int inspect_torch(const struct nps_elf_function *f, void *names)
 {
 	char name[NPS_TORCH_NAME_MAX], *dot;
+	struct nps_op_inputs inputs;
 
-	if (nps_torch_names__of(names, f->name, name, sizeof(name)))
+	nps_torch_inputs__of(f->name, NPS_TORCH_RESULT_IN_MEMORY, EM_X86_64, NPS_LAYOUT_2_6, &inputs);
+	if (inputs.n > NPS_OP_INPUTS)
+		abort();
+	if (nps_torch_names__of(names, f->name, name, sizeof(name), NULL))
 		return 0;
 	if (strncmp(name, "aten::", 6) != 0)
 		abort();

@@ -19,7 +19,7 @@ CHUNK_EVENTS, CHUNK_STRINGS, CHUNK_CLOCKS, CHUNK_DEVICE_CLOCKS, CHUNK_LOSS = 1, 
 EVENT = struct.Struct("<BBHIIi2Q32s")
 STRING = struct.Struct("<BBHIQQ128s")
 API, SQE, MARK, SYSCALL, SCHED, PROC, SYSCALL_SUM, LOCK, FAULT, IO, IRQ = range(1, 12)
-TENSOR, DRIVER, DRIVER_TASK, DRIVER_DONE, DRIVER_DMA, CQE, PYSTACK = range(13, 20)
+TENSOR, DRIVER, DRIVER_TASK, DRIVER_DONE, DRIVER_DMA, CQE, PYSTACK, INPUT = range(13, 21)
 FORK, EXEC, EXIT = 1, 2, 3
 FAULT_SUM, FAULT_MAJOR = 0, 1
 
@@ -49,6 +49,7 @@ BODIES = {
     DRIVER_DONE: "device:H tsid:H queue:I flags:H queue_head:H stream:H task:H rest:8s :Q",
     DRIVER_DMA: "device:I direction:I source:Q destination:Q bytes:Q",
     PYSTACK: "stack:Q :3Q",
+    INPUT: "size:8I",
 }
 
 

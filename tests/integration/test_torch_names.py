@@ -37,12 +37,37 @@ def all_operators(case: Case) -> None:
             expected.setdefault(struct, set()).add(name + ("." + overload if overload else ""))
     assert all(len(names) == 1 for names in expected.values())
     found = case.run([ROOT / "build" / "tests" / "torch_names", library]).expect(0)
-    names = dict(reversed(line.split()) for line in found.out.splitlines())
+    names = {line.split()[1]: line.split()[0] for line in found.out.splitlines()}
     exported = {symbol for symbol in exports(library) if re.match(r"_ZN2at4_ops\d+\w+?4callE", symbol)}
     assert set(names) == exported and len(exported) > 1000, f"{len(names)} {len(exported)}"
     wrong = {symbol: name for symbol, name in names.items() if expected.get(struct_of(symbol)) != {name}}
     assert not wrong, f"{len(wrong)} {list(wrong.items())[:5]}"
     assert int(found.err) < CPU_US, found.err
+
+
+HEADERS = Path("/usr/include/ATen/ops")  # of libtorch-dev
+IN_REGISTERS = {"void", "bool", "int64_t", "double", "at::Tensor &", "const at::Tensor &", "at::ScalarType", "at::QScheme"}
+
+
+@test(seconds=300)
+def results_and_inputs(case: Case) -> None:
+    """Where an operator's result is, and how many inputs it has, is what its C++ declaration states."""
+    need((HEADERS / "add_ops.h").exists(), "libtorch-dev")
+    declared = {}
+    for header in HEADERS.glob("*_ops.h"):
+        for struct, result, inputs in re.findall(r"^struct TORCH_API (\w+) {.*?^  static (.*?) call\((.*?)\);$",
+                                                 header.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            plain = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", inputs))
+            declared[struct] = ("registers" if result in IN_REGISTERS else "memory", plain.count(",") + bool(plain))
+    library = next(Path("/usr/lib").glob("*/libtorch_cpu.so.1.13*")).resolve()
+    found = case.run([ROOT / "build" / "tests" / "torch_names", library]).expect(0)
+    lines = [line.split() for line in found.out.splitlines()]
+    results = {struct_of(symbol): result for _name, symbol, result, _inputs in lines if result != "unknown"}
+    wrong = {struct: result for struct, result in results.items() if declared[struct][0] != result}
+    assert not wrong and len(results) > 0.99 * len(lines), f"{len(results)} of {len(lines)}, {list(wrong.items())[:5]}"
+    counts = {struct_of(symbol): int(inputs) for _name, symbol, _result, inputs in lines if inputs != "-"}
+    wrong = {struct: n for struct, n in counts.items() if declared[struct][1] != n}
+    assert not wrong and len(counts) > 0.99 * len(lines), f"{len(counts)} of {len(lines)}, {list(wrong.items())[:5]}"
 
 
 def torch_library(package: Path) -> Path:

@@ -64,7 +64,7 @@ struct torch_match {
 static int torch_number(struct torch_match *t, const struct nps_elf_function *fn)
 {
 	char name[NAME_MAX_BYTES];
-	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name));
+	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name), NULL);
 
 	return err ? err : nps_probes__operator(t->m, name);
 }

@@ -23,6 +23,7 @@
 struct schema {
 	char name[NPS_TORCH_NAME_MAX - NAMESPACE_LEN]; /* add.Tensor */
 	bool unclear; /* another one has the same struct */
+	uint8_t result; /* enum nps_torch_result */
 };
 
 struct nps_torch_names {
@@ -70,7 +71,8 @@ static uint16_t *schema_slot(struct nps_torch_names *names, const char *name, si
 }
 
 /* What is beyond SCHEMAS_MAX is left out, so that half of the slots is always free. */
-static int schema_add(struct nps_torch_names *names, const char *name, size_t len)
+static int schema_add(struct nps_torch_names *names, const char *name, size_t len,
+		      enum nps_torch_result result)
 {
 	uint16_t *slot = schema_slot(names, name, len);
 	struct schema *schema;
@@ -80,6 +82,8 @@ static int schema_add(struct nps_torch_names *names, const char *name, size_t le
 	if (*slot) {
 		schema = &names->v[*slot - 1];
 		schema->unclear |= memcmp(schema->name, name, len) != 0;
+		if (schema->result != result)
+			schema->result = NPS_TORCH_RESULT_UNKNOWN;
 		return 0;
 	}
 	if (names->n == SCHEMAS_MAX)
@@ -94,7 +98,7 @@ static int schema_add(struct nps_torch_names *names, const char *name, size_t le
 		names->room = room;
 	}
 	schema = &names->v[names->n++];
-	*schema = (struct schema){ .unclear = false };
+	*schema = (struct schema){ .result = (uint8_t)result };
 	memcpy(schema->name, name, len);
 	*slot = (uint16_t)names->n;
 	return 0;
@@ -126,6 +130,48 @@ static size_t name_before(const char *text, size_t end)
 	return !at || text[at - 1] ? 0 : end - at;
 }
 
+/* Is TEXT, of LEN bytes, one tensor with its alias: Tensor(a), Tensor(a!)? */
+static bool is_alias(const char *text, size_t len)
+{
+	static const char tensor[] = "Tensor(";
+
+	return len > sizeof(tensor) && !memcmp(text, tensor, sizeof(tensor) - 1) &&
+	       memchr(text, ')', len) == text + len - 1;
+}
+
+/*
+ * Of the results of operators as TEXT, the end of a schema, has them. References are in registers; values of
+ * classes with a destructor, and all tuples of libstdc++, are in memory. Some schemas have one result in
+ * parentheses.
+ */
+static enum nps_torch_result result_of(const char *text, size_t len)
+{
+	static const struct {
+		const char *text;
+		enum nps_torch_result result;
+	} known[] = {
+		{ "()", NPS_TORCH_RESULT_IN_REGISTERS },	 { "bool", NPS_TORCH_RESULT_IN_REGISTERS },
+		{ "int", NPS_TORCH_RESULT_IN_REGISTERS },	 { "float", NPS_TORCH_RESULT_IN_REGISTERS },
+		{ "ScalarType", NPS_TORCH_RESULT_IN_REGISTERS }, { "QScheme", NPS_TORCH_RESULT_IN_REGISTERS },
+		{ "Tensor", NPS_TORCH_RESULT_IN_MEMORY },	 { "Tensor[]", NPS_TORCH_RESULT_IN_MEMORY },
+		{ "Tensor(a)[]", NPS_TORCH_RESULT_IN_MEMORY },	 { "Scalar", NPS_TORCH_RESULT_IN_MEMORY },
+		{ "SymInt", NPS_TORCH_RESULT_IN_MEMORY },
+	};
+
+	if (len > 2 && text[0] == '(' && text[len - 1] == ')') {
+		if (memmem(text, len, ", ", 2))
+			return NPS_TORCH_RESULT_IN_MEMORY;
+		text++;
+		len -= 2;
+	}
+	if (is_alias(text, len))
+		return text[len - 2] == '!' ? NPS_TORCH_RESULT_IN_REGISTERS : NPS_TORCH_RESULT_IN_MEMORY;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strlen(known[i].text) == len && !memcmp(known[i].text, text, len))
+			return known[i].result;
+	return NPS_TORCH_RESULT_UNKNOWN;
+}
+
 /* Texts whose `(` is in [FROM, TO) of the LEN bytes at TEXT. */
 static int schemas_find(struct nps_torch_names *names, const char *text, size_t from, size_t to, size_t len)
 {
@@ -134,12 +180,13 @@ static int schemas_find(struct nps_torch_names *names, const char *text, size_t 
 	while (at < text + to && (open = memchr(at, '(', (size_t)(text + to - at)))) {
 		size_t left = (size_t)(text + len - open), name = name_before(text, (size_t)(open - text));
 		const char *end = name ? memchr(open, '\0', left < SCHEMA_MAX ? left : SCHEMA_MAX) : NULL;
+		const char *arrow = end ? memmem(open, (size_t)(end - open), ") -> ", 5) : NULL;
 		int err;
 
 		at = open + 1;
-		if (!end || !memmem(open, (size_t)(end - open), ") -> ", 5))
+		if (!arrow)
 			continue;
-		err = schema_add(names, open - name, name);
+		err = schema_add(names, open - name, name, result_of(arrow + 5, (size_t)(end - arrow - 5)));
 		if (err)
 			return err;
 		at = end;
@@ -232,11 +279,13 @@ static const char *struct_of(const char *symbol, size_t *len)
 
 /*
  * A linker stores a text once that is the end of another one: "erfinv.out(" is in "special_erfinv.out(".
- * Returns where NAME, of LEN bytes, is at the end of schemas' names, NULL: nowhere, or with other overloads.
+ * Returns a schema that has NAME, of LEN bytes, at the end of its name, NULL: none has, or they have other
+ * overloads there.
  */
-static const char *schema_tail(struct nps_torch_names *names, const char *name, size_t len)
+static const struct schema *schema_tail(struct nps_torch_names *names, const char *name, size_t len)
 {
-	const char *found = NULL;
+	const struct schema *found = NULL;
+	const char *known = NULL;
 
 	if (names->tails++ >= TAILS_MAX)
 		return NULL;
@@ -249,17 +298,20 @@ static const char *schema_tail(struct nps_torch_names *names, const char *name, 
 		tail = names->v[i].name + whole - len;
 		if (!is_same_struct(tail, name, len))
 			continue;
-		if (found && strcmp(found, tail) != 0)
+		if (found && (strcmp(known, tail) != 0 || found->result != names->v[i].result))
 			return NULL;
-		found = tail;
+		found = &names->v[i];
+		known = tail;
 	}
 	return found;
 }
 
-int nps_torch_names__of(struct nps_torch_names *names, const char *symbol, char *buf, size_t size)
+int nps_torch_names__of(struct nps_torch_names *names, const char *symbol, char *buf, size_t size,
+			enum nps_torch_result *result)
 {
 	size_t len;
-	const char *name = struct_of(symbol, &len), *schema = NULL;
+	const char *name = struct_of(symbol, &len);
+	const struct schema *schema = NULL;
 	const uint16_t *slot;
 
 	if (!name)
@@ -270,7 +322,11 @@ int nps_torch_names__of(struct nps_torch_names *names, const char *symbol, char 
 	if (slot && !*slot)
 		schema = schema_tail(names, name, len);
 	else if (slot && !names->v[*slot - 1].unclear)
-		schema = names->v[*slot - 1].name;
-	snprintf(buf, size, NAMESPACE "%.*s", (int)len, schema ? schema : name);
+		schema = &names->v[*slot - 1];
+	if (schema)
+		name = schema->name + strlen(schema->name) - len;
+	snprintf(buf, size, NAMESPACE "%.*s", (int)len, name);
+	if (result)
+		*result = schema ? schema->result : NPS_TORCH_RESULT_UNKNOWN;
 	return 0;
 }
