@@ -9,6 +9,7 @@
 #include "cookie.bpf.h"
 #include "ending.bpf.h"
 #include "local.bpf.h"
+#include "op_inputs.bpf.h"
 #include "op_stack.bpf.h"
 #include "python.bpf.h"
 #include "text.bpf.h"
@@ -19,6 +20,7 @@ struct op_state {
 	struct op_stack stack;
 	__u32 npu_calls; /* of the thread, so that those within an operator are known */
 	struct text_scratch text;
+	struct input_state inputs;
 };
 
 struct {
@@ -183,6 +185,42 @@ static __always_inline __u64 return_address(__u64 sp)
 }
 #endif
 
+__noinline int op_input(__u32 i, __u32 input, __u32 layout, __u64 start)
+{
+	struct op_state *st = local_find(&op_threads);
+	__u32 how = NPS_OP_INPUT_HOW(input), slot = NPS_OP_INPUT_SLOT(input), flag = NPS_OP_INPUT_FLAG(input);
+	enum nps_op_input what = NPS_OP_INPUT_WHAT(input);
+	__u64 value, next = 0;
+	bool lost = false;
+
+	if (!with_inputs || !st)
+		return NPS_OP_INPUT_UNKNOWN;
+	if (how == NPS_HOW_FIXED)
+		return what;
+	value = input_slot(&st->inputs, slot, &lost);
+	if (how == NPS_HOW_ARRAY)
+		next = input_slot(&st->inputs, slot + 1, &lost);
+	if (lost)
+		return NPS_OP_INPUT_UNKNOWN;
+	if (how == NPS_HOW_ARRAY)
+		return !value && next ? NPS_OP_INPUT_NONE : what;
+	if (how == NPS_HOW_FLAG)
+		return by_flag(value >> 8 * (flag & 7), what);
+	if (how == NPS_HOW_FLAG_AT)
+		return by_flag(flag_at(value + flag), what);
+	if (how == NPS_HOW_OPTIONAL_TENSOR) {
+		what = by_flag(flag_at(value + flag), NPS_OP_INPUT_TENSOR);
+		if (what != NPS_OP_INPUT_TENSOR)
+			return what;
+		value += flag ? 0 : 8;
+	}
+	if (bpf_probe_read_user(&value, sizeof(value), (void *)value)) {
+		count_up(NPS_COUNTER_FAULT);
+		return NPS_OP_INPUT_UNKNOWN;
+	}
+	return input_tensor(&st->inputs, i, value, layout, start);
+}
+
 SEC("uprobe")
 int op_entry(struct pt_regs *ctx)
 {
@@ -223,8 +261,12 @@ int op_entry(struct pt_regs *ctx)
 	if (op->probe == NPS_PROBE_TORCH_NODE) {
 		op->slot[0] = 0;
 		read_node(&st->text, op, PT_REGS_PARM3(ctx), pid_tgid >> 32, NPS_COOKIE_ARGUMENTS(cookie));
-	} else if (python_at & NPS_PY_AT_OP) {
-		op->slot[1] = python_stack(pid_tgid >> 32);
+	} else {
+		if (python_at & NPS_PY_AT_OP)
+			op->slot[1] = python_stack(pid_tgid >> 32);
+		if (with_inputs && NPS_COOKIE_ARGUMENTS(cookie))
+			op_read_inputs(ctx, &st->inputs, op->slot, op->number, NPS_COOKIE_ARGUMENTS(cookie),
+				       now);
 	}
 	op->start = bpf_ktime_get_ns(); /* without the time that this took */
 	st->stack.depth++;
@@ -302,6 +344,7 @@ int open_operators(struct bpf_iter__task *ctx)
 		e.flags = op->flags | NPS_F_NO_RESULT;
 		for (int slot = 0; slot < 4; slot++)
 			e.call.slot[slot] = op->slot[slot];
+		e.call.slot[2] = 0; /* there is no room for what its arguments are */
 		e.call.slot[3] = op->return_address;
 		e.flags |= NPS_F_UNFINISHED;
 		e.pid = t->tgid;

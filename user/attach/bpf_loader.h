@@ -136,6 +136,12 @@ void nps_bpf_loader__discard(struct nps_bpf_loader *k);
 int nps_bpf_loader__sums_fd(const struct nps_bpf_loader *k, bool next);
 void nps_bpf_loader__turn_sums(struct nps_bpf_loader *k);
 
+/*
+ * Map of the inputs of PyTorch's operators: NPS_OP_INPUTS_KEY -> struct nps_op_inputs; -1: they are not
+ * recorded.
+ */
+int nps_bpf_loader__op_inputs_fd(const struct nps_bpf_loader *k);
+
 /* Map of the processes whose Python stacks are walked: pid -> struct nps_py_process; -1: none are. */
 int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k);
 

@@ -187,11 +187,21 @@ static int size_optional_maps(struct nps_bpf_loader *k, uint32_t python_at)
 
 	if (err)
 		return err;
+	if (k->runtime->rodata->with_inputs) {
+		err = bpf_map__set_max_entries(k->runtime->maps.op_inputs, NPS_MAX_OP_INPUTS);
+		if (err)
+			return err;
+	}
 	k->runtime->rodata->python_at = python_at;
 	if (!python_at)
 		return k->cap.task_storage ? 0 : bpf_map__set_max_entries(k->runtime->maps.python_threads, 1);
 	err = bpf_map__set_max_entries(k->runtime->maps.python_processes, PYTHON_PROCESSES);
 	return err ? err : bpf_map__set_max_entries(k->runtime->maps.python_sent, PYTHON_SENT);
+}
+
+int nps_bpf_loader__op_inputs_fd(const struct nps_bpf_loader *k)
+{
+	return k->runtime && k->runtime->rodata->with_inputs ? bpf_map__fd(k->runtime->maps.op_inputs) : -1;
 }
 
 int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k)
@@ -226,6 +236,7 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	bpf_program__set_autoload(k->runtime->progs.thread_ended, !k->cap.task_storage);
 	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
 	k->runtime->rodata->ops = opts->ops;
+	k->runtime->rodata->with_inputs = opts->shapes && opts->ops;
 	bpf_program__set_autoload(k->runtime->progs.op_entry, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.op_end, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.op_thread_ended, opts->ops);

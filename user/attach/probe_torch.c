@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Probes of PyTorch: operators, nodes of the backward pass, and their sequence numbers. */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "attach/operators.h"
 #include "attach/probe_address.h"
 #include "attach/probes_impl.h"
+#include "attach/torch_inputs.h"
 #include "attach/torch_names.h"
 #include "core/log.h"
 #include "core/work_budget.h"
@@ -61,19 +63,40 @@ struct torch_match {
 	unsigned n;
 };
 
-static int torch_number(struct torch_match *t, const struct nps_elf_function *fn)
+static int torch_number(struct torch_match *t, const struct nps_elf_function *fn,
+			enum nps_torch_result *result)
 {
 	char name[NAME_MAX_BYTES];
-	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name), NULL);
+	int err = nps_torch_names__of(t->names, fn->name, name, sizeof(name), result);
 
 	return err ? err : nps_probes__operator(t->m, name);
 }
 
-/* Probes a function at its entry and its ends; at neither if its ends are not certain. */
-static int add_function(struct torch_match *t, const struct nps_elf_function *fn, uint16_t id,
-			uint16_t number)
+/* Are the arguments of operator FN read? The BPF programs get to know how they are passed. */
+static bool inputs_wanted(struct torch_match *t, const struct nps_elf_function *fn, uint16_t number,
+			  enum nps_torch_result result)
 {
-	const struct nps_probe_row *row = nps_probe_rows__get(id);
+	int map = nps_bpf_loader__op_inputs_fd(t->m->p->k);
+	uint32_t key = NPS_OP_INPUTS_KEY(number, t->m->layout);
+	struct nps_op_inputs inputs, there;
+
+	if (map < 0 ||
+	    nps_torch_inputs__of(fn->name, result, nps_elf__machine(t->m->elf), t->m->layout, &inputs))
+		return false;
+	if (!bpf_map_update_elem(map, &key, &inputs, BPF_NOEXIST))
+		return true;
+	/* Another library of that version has it. */
+	return !bpf_map_lookup_elem(map, &key, &there) && !memcmp(&there, &inputs, sizeof(inputs));
+}
+
+/*
+ * Probes a function at its entry and its ends; at neither if its ends are not certain. INPUTS: all its
+ * arguments are read.
+ */
+static int add_function(struct torch_match *t, const struct nps_elf_function *fn, uint16_t id,
+			uint16_t number, bool inputs)
+{
+	const struct nps_probe_row *row = inputs ? NULL : nps_probe_rows__get(id);
 	struct nps_probe_match *m = t->m;
 	struct nps_probe_address address;
 	unsigned ends = 0;
@@ -100,6 +123,8 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 	m->file->probes[m->file->n - 1].ends = (uint8_t)ends;
 	if (id == NPS_PROBE_TORCH_NODE)
 		m->file->probes[m->file->n - 1].arguments = m->sequence_at;
+	if (inputs)
+		m->file->probes[m->file->n - 1].arguments = (uint8_t)m->layout;
 	t->n++;
 	return 0;
 }
@@ -107,6 +132,7 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 static int match_torch(const struct nps_elf_function *fn, void *arg)
 {
 	struct torch_match *t = arg;
+	enum nps_torch_result result = NPS_TORCH_RESULT_UNKNOWN;
 	uint16_t id = function_row(fn->name);
 	struct nps_probe_address address;
 	int number = 0;
@@ -130,13 +156,14 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 		return nps_probed_file__add(t->m->file, id, true, &address);
 	}
 	if (id == NPS_PROBE_TORCH_OP) {
-		number = torch_number(t, fn);
+		number = torch_number(t, fn, &result);
 		if (number == -ENOENT || number == -ENAMETOOLONG)
 			return 0; /* not the call of an operator */
 		if (number < 0)
 			return number;
 	}
-	return add_function(t, fn, id, (uint16_t)number);
+	return add_function(t, fn, id, (uint16_t)number,
+			    id == NPS_PROBE_TORCH_OP && inputs_wanted(t, fn, (uint16_t)number, result));
 }
 
 static int collect_torch(struct nps_probe_match *m)
@@ -163,11 +190,13 @@ out:
 }
 
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
-			     unsigned sequence_at, struct nps_budget *budget)
+			     const struct nps_torch_layout *layout, struct nps_budget *budget)
 {
-	struct nps_probe_match m = {
-		.p = p, .budget = budget, .numbers = numbers, .sequence_at = (uint8_t)sequence_at
-	};
+	struct nps_probe_match m = { .p = p,
+				     .budget = budget,
+				     .numbers = numbers,
+				     .sequence_at = (uint8_t)layout->sequence_at,
+				     .layout = layout->tensors };
 
 	return nps_probes__attach_new(p, fd, path, &m, collect_torch);
 }

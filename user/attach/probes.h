@@ -82,14 +82,19 @@ int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path,
 /* Are probes of single operators wanted, even if there is a function that all of them call? */
 bool nps_probes__wants_operators(const struct nps_probes *p);
 
+/* What depends on the version of PyTorch; zeros: not known. */
+struct nps_torch_layout {
+	unsigned sequence_at; /* bytes from the start of a node of the backward pass to its sequence number */
+	enum nps_tensor_layout tensors;
+};
+
 /*
  * Attaches to PyTorch's operators, to the nodes of its backward pass, and to what numbers them, in the open
  * libtorch_cpu.so; or to what queues operators in libtorch_npu.so. NUMBERS: also to what numbers operators
- * for the backward pass. `sequence_at`: bytes from the start of a node to its sequence number, 0: unknown.
- * Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ * for the backward pass. Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
  */
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
-			     unsigned sequence_at, struct nps_budget *budget);
+			     const struct nps_torch_layout *layout, struct nps_budget *budget);
 
 /* Is it the base name of a library of PyTorch's with such functions? */
 bool nps_probes__is_torch(const char *basename);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/torch_inputs.h"
 #include "capture/capture.h"
 #include "core/clocks.h"
 #include "core/log.h"
@@ -67,23 +68,36 @@ static const char *reason(int err)
 	return err == -EINVAL ? "its unwind tables cannot be used" : strerror(-err);
 }
 
+static void report_unknown(const struct nps_capture *c, const struct nps_torch_layout *layout, unsigned major,
+			   unsigned minor, const char *path)
+{
+	if (!layout->sequence_at)
+		nps_info("the layout of PyTorch %u.%u is not known: backward nodes of %s have no sequence "
+			 "numbers",
+			 major, minor, path);
+	if (c->opts->shapes && layout->tensors == NPS_LAYOUT_UNKNOWN)
+		nps_info("the layout of PyTorch %u.%u is not known: operators of %s have no shapes", major,
+			 minor, path);
+}
+
 int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int fd, const char *path)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	unsigned major = 0, minor = 0, sequence_at = 0;
+	struct nps_torch_layout layout = { .sequence_at = 0 };
+	unsigned major = 0, minor = 0;
 	int n;
 
 	/* Each scan of a process calls this: the version is read once. */
 	if (nps_probes__knows(c->shared.probes, fd))
 		return nps_budget__spent(&p->budget) ? -ETIME : 0;
-	if (torch_version_read(p->pid, path, &major, &minor))
-		sequence_at = nps_torch_library__sequence_at(major, minor);
-	n = nps_probes__attach_torch(c->shared.probes, fd, path, c->opts->ops == NPS_OPS_ALL, sequence_at,
+	if (torch_version_read(p->pid, path, &major, &minor)) {
+		layout.sequence_at = nps_torch_library__sequence_at(major, minor);
+		layout.tensors = nps_torch_inputs__layout(major, minor);
+	}
+	n = nps_probes__attach_torch(c->shared.probes, fd, path, c->opts->ops == NPS_OPS_ALL, &layout,
 				     &p->budget);
-	if (n > 0 && !sequence_at && strstr(nps_basename(path), "_cpu"))
-		nps_info("the layout of PyTorch %u.%u is not known: backward nodes of %s have no sequence "
-			 "numbers",
-			 major, minor, path);
+	if (n > 0 && strstr(nps_basename(path), "_cpu"))
+		report_unknown(c, &layout, major, minor, path);
 	if (n < 0 && n != -ETIME) {
 		nps_warn("cannot probe %s: %s: its operators will be missing", path, reason(n));
 		c->degraded = true;
