@@ -254,6 +254,8 @@ static int import_on_event(struct session_import *in, const struct nps_event *ev
 		return nps_completions__keep(model, proc - model->procs, ev);
 	if (ev->kind == NPS_EV_PYSTACK)
 		return nps_event__keep(&proc->py_entries, ev);
+	if (ev->kind == NPS_EV_INPUT)
+		return nps_event__keep(&proc->inputs, ev);
 	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
 	in->last_call = NPS_MAX(in->last_call, end);

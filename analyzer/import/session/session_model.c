@@ -51,6 +51,7 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->irqs);
 	nps_vec__free(&proc->drivers);
 	nps_vec__free(&proc->torch);
+	nps_vec__free(&proc->inputs);
 	nps_vec__free(&proc->planned);
 	nps_vec__free(&proc->py_entries);
 	nps_vec__free(&proc->marks);
@@ -126,6 +127,7 @@ struct nps_proc *nps_session__proc(struct nps_session *model, uint32_t pid)
 	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->drivers, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->torch, model->tmpfd, sizeof(struct nps_event));
+	nps_vec__init(&proc->inputs, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->planned, model->tmpfd, sizeof(struct nps_planned_call));
 	nps_vec__init(&proc->py_entries, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));

@@ -214,6 +214,7 @@ struct nps_proc {
 	struct nps_vec irqs; /* struct nps_event: IRQ */
 	struct nps_vec drivers; /* struct nps_event: DRIVER to DRIVER_DMA */
 	struct nps_vec torch; /* struct nps_event: API of PyTorch's functions */
+	struct nps_vec inputs; /* struct nps_event: INPUT */
 	struct nps_vec planned; /* struct nps_planned_call */
 	struct nps_vec py_entries; /* struct nps_event: PYSTACK */
 	struct nps_vec marks; /* struct nps_mstx_mark */

@@ -5,6 +5,7 @@
 #include "base/index.h"
 #include "import/common/torch_owner.h"
 #include "import/common/torch_rows.h"
+#include "import/session/input_pairs.h"
 #include "stack/demangle.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 struct torch_call {
 	struct nps_sort_key order; /* start; ~end */
-	uint64_t slots[2];
+	uint64_t slots[4];
 	uint32_t tid;
 	uint16_t probe;
 	uint8_t ending; /* enum nps_ending */
@@ -30,6 +31,7 @@ struct torch_fill {
 	const struct nps_proc *proc;
 	struct nps_ext_sort sorter;
 	struct nps_torch_owner owner;
+	struct nps_input_pairs inputs;
 	struct nps_vec is_op; /* uint8_t: whether the row is an operator's, from owner.first on */
 	struct nps_map names; /* id of a text, of a node's + 1 << 32 -> name of the row */
 	struct nps_index threads; /* sequence number -> thread that got it, or SEVERAL */
@@ -117,7 +119,7 @@ static int calls_sort(struct torch_fill *f)
 		*call = (struct torch_call){
 			.order = { nps_session__real(f->rec, ev->start),
 				   ~nps_session__real(f->rec, ev->start + ev->dur) },
-			.slots = { ev->call.slot[0], ev->call.slot[1] },
+			.slots = { ev->call.slot[0], ev->call.slot[1], ev->call.slot[2], ev->call.slot[3] },
 			.tid = ev->tid,
 			.probe = ev->probe,
 			.ending = ev->flags & NPS_F_UNFINISHED ? NPS_ENDING_UNFINISHED
@@ -177,6 +179,17 @@ static int64_t call_chain(const struct torch_fill *f, const struct torch_call *c
 	return stack == NPS_NONE ? NPS_NULL : (int64_t)stack;
 }
 
+/* Shapes and data types of an operator's arguments. */
+static int inputs_add(struct torch_fill *f, const struct torch_call *call, size_t row)
+{
+	struct nps_input_call operator= {
+		.tid = call->tid, .start = call->order.high, .inputs = call->slots[2], .what = call->slots[3]
+	};
+	struct nps_torch_table *t = &f->m->torch;
+
+	return nps_input_pairs__texts(&f->inputs, &operator, & t->input_shapes[row], &t->input_types[row]);
+}
+
 static int call_add(struct torch_fill *f, const struct torch_call *call)
 {
 	struct nps_torch_table *t = &f->m->torch;
@@ -204,6 +217,8 @@ static int call_add(struct torch_fill *f, const struct torch_call *call)
 	*is_op = call->probe == NPS_PROBE_TORCH_OP;
 	t->ending[row] = call->ending;
 	t->callchain[row] = call_chain(f, call);
+	if (call->probe == NPS_PROBE_TORCH_OP)
+		return inputs_add(f, call, row);
 	if (call->probe != NPS_PROBE_TORCH_NODE)
 		return 0;
 	thread = call->slots[1] > INT64_MAX ? NPS_NONE : nps_index__get(&f->threads, call->slots[1]);
@@ -227,7 +242,9 @@ int nps_torch_ops__fill(struct nps_model *model, const struct nps_session *rec, 
 	nps_vec__init(&f.is_op, model->tmpfd, sizeof(uint8_t));
 	nps_index__init(&f.threads, model->tmpfd, 0, 0, 0);
 	nps_torch_owner__init(&f.owner, model, model->torch.t.len, model->torch.t.len);
-	err = calls_sort(&f);
+	err = nps_input_pairs__new(&f.inputs, model, rec, proc);
+	if (!err)
+		err = calls_sort(&f);
 	while (!err && (call = nps_ext_sort__next(&f.sorter))) {
 		err = call_add(&f, call);
 		if (++done & (NPS_TABLE_HOT - 1))
@@ -239,6 +256,7 @@ int nps_torch_ops__fill(struct nps_model *model, const struct nps_session *rec, 
 	err = err ? err : f.sorter.err;
 	nps_ext_sort__free(&f.sorter);
 	nps_torch_owner__free(&f.owner);
+	nps_input_pairs__free(&f.inputs);
 	nps_vec__free(&f.is_op);
 	nps_map__free(&f.names);
 	nps_index__free(&f.threads);
