@@ -2,8 +2,8 @@
 /*
  * --record-shapes with --ops: what PyTorch's operators are called with. User space knows from an operator's
  * symbol how each argument is passed, and from the version of the library how a tensor looks. Each tensor is
- * checked nevertheless: its number of elements must be the product of its sizes, its data type and the flag of
- * its device must be possible. What fails is recorded as unknown.
+ * checked nevertheless: its number of elements must be the product of its sizes, its data type and the flag
+ * of its device must be possible. What fails is recorded as unknown.
  */
 #ifndef NPS_OP_INPUTS_BPF_H
 #define NPS_OP_INPUTS_BPF_H
@@ -138,8 +138,8 @@ static __always_inline __u8 flag_at(__u64 address)
 }
 
 /*
- * What argument I, INPUT, of an operator is: enum nps_op_input. A global function: the verifier checks it once,
- * not for each argument.
+ * What argument I, INPUT, of an operator is: enum nps_op_input. A global function: the verifier checks it
+ * once, not for each argument.
  */
 __noinline int op_input(__u32 i, __u32 input, __u32 layout, __u64 start);
 

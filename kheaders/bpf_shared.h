@@ -89,9 +89,9 @@ enum nps_counter {
 
 /*
  * The cookie of a probe: its row in the catalogue; the number of the operator, 0: none; how many of its
- * arguments are recorded (TORCH_NODE: where in a node its sequence number is; TORCH_OP: enum nps_tensor_layout,
- * 0 if its arguments are not recorded); its class: how the kernel runs
- * the instruction that it replaced (enum nps_probe_class); and its group.
+ * arguments are recorded (TORCH_NODE: where in a node its sequence number is; TORCH_OP: enum
+ * nps_tensor_layout, 0 if its arguments are not recorded); its class: how the kernel runs the instruction
+ * that it replaced (enum nps_probe_class); and its group.
  */
 #define NPS_COOKIE(probe, number, arguments, class, group)                                                   \
 	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40 |          \

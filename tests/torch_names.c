@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * torch_names LIBRARY: prints the name of each operator that the library exports, one a line with its symbol,
- * where its result is, and the number of its inputs on this processor, of tensors as 1.13 has them; -: they are
- * not known. On stderr the CPU time in us that reading the schemas took.
+ * where its result is, and the number of its inputs on this processor, of tensors as 1.13 has them; -: they
+ * are not known. On stderr the CPU time in us that reading the schemas took.
  */
 #include <fcntl.h>
 #include <stdio.h>

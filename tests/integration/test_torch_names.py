@@ -46,7 +46,8 @@ def all_operators(case: Case) -> None:
 
 
 HEADERS = Path("/usr/include/ATen/ops")  # of libtorch-dev
-IN_REGISTERS = {"void", "bool", "int64_t", "double", "at::Tensor &", "const at::Tensor &", "at::ScalarType", "at::QScheme"}
+IN_REGISTERS = {"void", "bool", "int64_t", "double", "at::Tensor &", "const at::Tensor &", "at::ScalarType",
+                "at::QScheme"}
 
 
 @test(seconds=300)

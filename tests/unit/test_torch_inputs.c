@@ -23,8 +23,8 @@
 #define NEW NPS_LAYOUT_2_6
 
 /*
- * An input as text: t tensor, s scalar, l scalars, L tensors, - none; what is read of it, where: @slot, ?slot.flag
- * of an optional one, ?slot>flag behind an address, ?slot[ of an array.
+ * An input as text: t tensor, s scalar, l scalars, L tensors, - none; what is read of it, where: @slot,
+ * ?slot.flag of an optional one, ?slot>flag behind an address, ?slot[ of an array.
  */
 static void input_show(char *to, size_t size, uint32_t input)
 {

@@ -97,7 +97,8 @@ static void other_symbols(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++)
 		assert_int_equal(nps_torch_names__of(names, symbols[i], buf, sizeof(buf), NULL), -ENOENT);
-	assert_int_equal(nps_torch_names__of(names, "_ZN2at4_ops7nps_sum4callE", buf, 13, NULL), -ENAMETOOLONG);
+	assert_int_equal(nps_torch_names__of(names, "_ZN2at4_ops7nps_sum4callE", buf, 13, NULL),
+			 -ENAMETOOLONG);
 	assert_int_equal(nps_torch_names__of(names, "_ZN2at4_ops7nps_sum4callE", buf, 14, NULL), 0);
 }
 

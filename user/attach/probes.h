@@ -91,7 +91,8 @@ struct nps_torch_layout {
 /*
  * Attaches to PyTorch's operators, to the nodes of its backward pass, and to what numbers them, in the open
  * libtorch_cpu.so; or to what queues operators in libtorch_npu.so. NUMBERS: also to what numbers operators
- * for the backward pass. Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ * for the backward pass. Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take
+ * minutes.
  */
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
 			     const struct nps_torch_layout *layout, struct nps_budget *budget);

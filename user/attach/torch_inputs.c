@@ -14,7 +14,7 @@
 struct convention {
 	unsigned integers, floats;
 	bool large_by_address; /* what has more than two words is copied and its address passed */
-	bool stack_is_final; /* behind a value of two words that went to the stack no integer is in a register */
+	bool stack_is_final; /* behind two words that went to the stack no integer is in a register */
 	bool optional_double_is_mixed; /* its flag is in an integer register, its value in one of floats */
 };
 

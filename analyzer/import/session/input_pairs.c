@@ -12,7 +12,7 @@
 #define SEPARATOR ";\r\n"
 #define TEXT_BYTES 4096 /* more than ARGUMENTS tensors of eight dimensions, or names of types, need */
 
-struct tensor {
+struct input_tensor {
 	uint8_t dims, type;
 	uint32_t size[NPS_TENSOR_DIMS_MAX];
 };
@@ -21,7 +21,7 @@ struct nps_input_record {
 	struct nps_sort_key order; /* start; tid */
 	uint64_t start; /* as it was recorded */
 	uint8_t argument;
-	struct tensor tensor;
+	struct input_tensor tensor;
 };
 
 /* Tensors of the operator that the thread has entered last. */
@@ -29,7 +29,7 @@ struct nps_pending_inputs {
 	uint32_t tid;
 	uint32_t there; /* bit i: tensor[i] */
 	uint64_t start;
-	struct tensor tensor[ARGUMENTS];
+	struct input_tensor tensor[ARGUMENTS];
 };
 
 /* --- records --- */
@@ -76,9 +76,10 @@ int nps_input_pairs__new(struct nps_input_pairs *pairs, struct nps_model *model,
 	if (!pairs->threads)
 		return -ENOMEM;
 	err = records_sort(pairs, proc);
-	if (!err)
-		pairs->next = nps_ext_sort__next(&pairs->sorter);
-	return err ? err : pairs->sorter.err;
+	if (err)
+		return err;
+	pairs->next = nps_ext_sort__next(&pairs->sorter);
+	return pairs->sorter.err;
 }
 
 void nps_input_pairs__free(struct nps_input_pairs *pairs)
@@ -164,12 +165,13 @@ static const char *what_name(enum nps_op_input what)
 	}
 }
 
-struct text {
+struct argument_text {
 	char bytes[TEXT_BYTES];
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static void text_append(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void argument_text_print(struct argument_text *t,
+								      const char *format, ...)
 {
 	va_list ap;
 	int n;
@@ -182,8 +184,8 @@ __attribute__((format(printf, 2, 3))) static void text_append(struct text *t, co
 }
 
 /* Appends argument I. False: it is not known. */
-static bool argument_append(struct text *shapes, struct text *types, const struct nps_pending_inputs *pending,
-			    unsigned i, enum nps_op_input what)
+static bool argument_append(struct argument_text *shapes, struct argument_text *types,
+			    const struct nps_pending_inputs *pending, unsigned i, enum nps_op_input what)
 {
 	const char *name = what_name(what);
 
@@ -191,19 +193,19 @@ static bool argument_append(struct text *shapes, struct text *types, const struc
 		name = pending && pending->there >> i & 1 ? type_name(pending->tensor[i].type) : NULL;
 	if (!name)
 		return false;
-	text_append(shapes, "%s", i ? SEPARATOR : "");
-	text_append(types, "%s%s", i ? SEPARATOR : "", name);
+	argument_text_print(shapes, "%s", i ? SEPARATOR : "");
+	argument_text_print(types, "%s%s", i ? SEPARATOR : "", name);
 	if (what != NPS_OP_INPUT_TENSOR)
 		return true;
 	for (unsigned d = 0; d < pending->tensor[i].dims; d++)
-		text_append(shapes, "%s%u", d ? "," : "", pending->tensor[i].size[d]);
+		argument_text_print(shapes, "%s%u", d ? "," : "", pending->tensor[i].size[d]);
 	return true;
 }
 
 int nps_input_pairs__texts(struct nps_input_pairs *pairs, const struct nps_input_call *call, uint32_t *shapes,
 			   uint32_t *types)
 {
-	struct text shape_text = { .len = 0 }, type_text = { .len = 0 };
+	struct argument_text shape_text = { .len = 0 }, type_text = { .len = 0 };
 	const struct nps_pending_inputs *pending = NULL;
 	int err = 0;
 

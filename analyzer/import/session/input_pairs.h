@@ -32,8 +32,8 @@ struct nps_input_call {
 };
 
 /*
- * Shapes and data types of the arguments of CALL, as the vendor's data has them: ids of texts, NPS_NONE unless
- * all of them are known. Calls come in the order of `start`. 0 or negative errno.
+ * Shapes and data types of the arguments of CALL, as the vendor's data has them: ids of texts, NPS_NONE
+ * unless all of them are known. Calls come in the order of `start`. 0 or negative errno.
  */
 int nps_input_pairs__texts(struct nps_input_pairs *pairs, const struct nps_input_call *call, uint32_t *shapes,
 			   uint32_t *types);

@@ -243,8 +243,7 @@ int nps_torch_ops__fill(struct nps_model *model, const struct nps_session *rec, 
 	nps_index__init(&f.threads, model->tmpfd, 0, 0, 0);
 	nps_torch_owner__init(&f.owner, model, model->torch.t.len, model->torch.t.len);
 	err = nps_input_pairs__new(&f.inputs, model, rec, proc);
-	if (!err)
-		err = calls_sort(&f);
+	err = err ? err : calls_sort(&f);
 	while (!err && (call = nps_ext_sort__next(&f.sorter))) {
 		err = call_add(&f, call);
 		if (++done & (NPS_TABLE_HOT - 1))

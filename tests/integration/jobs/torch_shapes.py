@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operators of real PyTorch with arguments of all kinds; at the end under torch.profiler, the witness.
 
-Prints "ready PID" and waits for a line; N rounds in each thread; "done" and waits; one thread's rounds for the
-profiler, of which it prints the operators as JSON: name -> [[sizes of each argument, type of each], ...] of
-its calls in order. Arguments: N, threads.
+Prints "ready PID" and waits for a line; N rounds in each thread; "done" and waits; one thread's rounds for
+the profiler, of which it prints the operators as JSON: name -> [[sizes of each argument, type of each], ...]
+of its calls in order. Arguments: N, threads.
 """
 
 import json
