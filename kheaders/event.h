@@ -349,7 +349,8 @@ struct nps_event_driver_dma {
 
 /*
  * INPUT (--record-shapes with --ops): a tensor that an operator of PyTorch was called with, of the thread's
- * TORCH_OP whose slot[2] is start; dur is 0. input_head in the header has the ordinal of the argument, from 0.
+ * TORCH_OP whose slot[2] is start; dur is 0. input_head in the header has the ordinal of the argument, from
+ * 0.
  */
 struct nps_event_input {
 	__u32 size[8]; /* by dimension */
