@@ -18,6 +18,7 @@
 #include "python.bpf.h"
 #include "streams.bpf.h"
 #include "text.bpf.h"
+#include "torch_memory.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -43,7 +43,7 @@ enum nps_lib {
 	NPS_LIB_PROF = 1 << 12, /* libprofapi.so */
 	NPS_LIB_ACL_PROF = 1 << 13, /* libmsprofiler.so, libacl_prof.so */
 	NPS_LIB_OPAPI = 1 << 14, /* libopapi*.so and other libraries of aclnn operators */
-	NPS_LIB_TORCH = 1 << 15, /* libtorch_cpu.so */
+	NPS_LIB_TORCH = 1 << 15, /* libtorch_cpu.so, libtorch_npu.so */
 	NPS_LIB_ACL = NPS_LIB_ASCENDCL | NPS_LIB_ACL_RT,
 	NPS_LIB_COMM = NPS_LIB_HCCL | NPS_LIB_HCOMM,
 };

@@ -317,7 +317,9 @@
 	P(NN_PHASE1_LEFT, "aclnn*GetWorkspaceSize (end)", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
 	P(NN_PHASE2_LEFT, "aclnn* (end)", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
 	/* torch_npu queues an operator; its argument is a std::string: the address of the text is first */ \
-	P(TORCH_ENQUEUE, "at_npu::native::OpCommand::RunOpApi*", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_PT(1, 0, NAME), NPS_S0, NPS_S0, NPS_S0)
+	P(TORCH_ENQUEUE, "at_npu::native::OpCommand::RunOpApi*", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_PT(1, 0, NAME), NPS_S0, NPS_S0, NPS_S0) \
+	/* --profile-memory: becomes NPS_EV_MEMORY records, see event.h */ \
+	P(TORCH_MEMORY, "torch_npu::profiler::reportMemoryDataToNpuProfiler", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_IN64(1, 8, PTR), NPS_IN64(1, 16, SIZE), NPS_S0, NPS_S0)
 /* clang-format on */
 
 #endif

@@ -35,7 +35,8 @@ enum nps_kind {
 	NPS_EV_CQE = 18, /* the runtime collected a completion record with halCqReportRecv */
 	NPS_EV_PYSTACK = 19, /* the Python stack of the call that began at `start` */
 	NPS_EV_INPUT = 20, /* a tensor that an operator of PyTorch was called with */
-	NPS_EV_KIND_MAX = 21,
+	NPS_EV_MEMORY = 21, /* PyTorch's allocator of device memory reported what it did */
+	NPS_EV_KIND_MAX = 22,
 };
 
 /* Every kind: its id, what it is called in session.json and on the terminal. */
@@ -59,7 +60,8 @@ enum nps_kind {
 	K(NPS_EV_DRIVER_DMA, "driver_dma", "driver's copies")                                                \
 	K(NPS_EV_CQE, "cqe", "completions")                                                                  \
 	K(NPS_EV_PYSTACK, "pystack", "Python stacks")                                                        \
-	K(NPS_EV_INPUT, "input", "operators' tensors")
+	K(NPS_EV_INPUT, "input", "operators' tensors")                                                       \
+	K(NPS_EV_MEMORY, "memory", "allocator reports")
 
 /*
  * What a record has beyond the header, one struct a kind. All of them are 32 bytes, their members naturally
@@ -371,6 +373,29 @@ struct nps_event_python {
 };
 
 /*
+ * MEMORY: torch_npu's allocator reported an allocation or release; memory_head and, as `address`, the block's
+ * address are in the header. Number i (enum nps_memory_number) is low[i] | high[i] << 32, signed: the size,
+ * which is negative of releases, then bytes allocated, reserved and active on the device after it.
+ * NPS_F_SLOT_FAULT(i): number i has more than 48 bits, and is 0 here. A report that could not be read is a
+ * lost record.
+ */
+struct nps_event_memory {
+	__u64 stream; /* handle that the allocator has for the stream */
+	__u32 low[4];
+	__s16 high[4];
+};
+
+enum nps_memory_number { NPS_MEMORY_SIZE, NPS_MEMORY_ALLOCATED, NPS_MEMORY_RESERVED, NPS_MEMORY_ACTIVE };
+
+/* MEMORY: memory_head in the header, as the allocator has it. */
+struct nps_memory_head {
+	__s8 device;
+	__u8 component; /* 0: the caching allocator, 1: workspaces */
+	__u8 what; /* enum nps_memory_what */
+	__u8 allocator; /* 0: torch_npu's own, 1: another */
+};
+
+/*
  * API, SYSCALL and LOCK with NPS_F_UNFINISHED had not returned when the capture ended, to which dur
  * reaches: there are no results. API: ret = -1, slots that are read at the return are 0 and
  * marked; SYSCALL: ret and result are 0; LOCK: ret 0, no waker.
@@ -379,7 +404,7 @@ struct nps_event {
 	__u8 kind; /* enum nps_kind */
 	__u8 flags; /* NPS_F_* */
 	union {
-		__u16 probe; /* API, MARK, SQE, CQE, PYSTACK, INPUT: row of the catalogue */
+		__u16 probe; /* API, MARK, SQE, CQE, PYSTACK, INPUT, MEMORY: row of the catalogue */
 		__u16 nr; /* SYSCALL, SYSCALL_SUM: number of the call */
 		__u16 operation; /* LOCK, IO */
 		__u16 what; /* FAULT: enum nps_fault_what; PROC: enum nps_proc_what */
@@ -396,12 +421,14 @@ struct nps_event {
 		__u32 parent; /* PROC: pid */
 		struct nps_tensor_head tensor_head; /* TENSOR */
 		struct nps_input_head input_head; /* INPUT */
+		struct nps_memory_head memory_head; /* MEMORY */
 	};
 	__u64 start;
 	union {
 		__u64 dur;
 		__u64 born; /* PROC */
 		__u64 handle; /* TENSOR */
+		__u64 address; /* MEMORY */
 	};
 	union {
 		struct nps_event_call call;
@@ -423,6 +450,7 @@ struct nps_event {
 		struct nps_event_driver_dma driver_dma;
 		struct nps_event_python python;
 		struct nps_event_input input;
+		struct nps_event_memory memory;
 	};
 };
 
@@ -481,6 +509,10 @@ NPS_EVENT_AT(driver_dma.direction, 36);
 NPS_EVENT_BODY(python);
 NPS_EVENT_BODY(input);
 NPS_EVENT_AT(input_head.type, 14);
+NPS_EVENT_BODY(memory);
+NPS_EVENT_AT(memory_head.what, 14);
+NPS_EVENT_AT(memory.low, 40);
+NPS_EVENT_AT(memory.high, 56);
 
 /*
  * API, MARK: a slot could not be read from the job's memory; of other kinds see their structs. In the rings,
@@ -543,6 +575,11 @@ enum nps_tensor_what {
 	NPS_TENSOR_LIST = 1,
 	NPS_TENSOR_OPERANDS = 2,
 	NPS_TENSOR_EXECUTOR = 3,
+};
+enum nps_memory_what {
+	NPS_MEMORY_MALLOC = 0,
+	NPS_MEMORY_FREE = 1, /* by its owner; streams may still use the block */
+	NPS_MEMORY_BLOCK_FREE = 2, /* it can be used again */
 };
 #define NPS_TENSOR_DIMS_MAX 8
 

@@ -439,6 +439,8 @@ struct bpf_program *nps_bpf_loader__program(const struct nps_bpf_loader *k, enum
 		return k->runtime->progs.op_entry;
 	case NPS_PROG_OP_END:
 		return k->runtime->progs.op_end;
+	case NPS_PROG_TORCH_MEMORY:
+		return k->runtime->progs.torch_memory;
 	default:
 		return k->runtime->progs.call_mark;
 	}

@@ -28,6 +28,7 @@ struct nps_bpf_loader_opts {
 	uint64_t osrt_threshold_ns;
 	bool shapes; /* tensors and operands too */
 	enum nps_ops ops; /* operators of PyTorch too */
+	bool torch_memory; /* reports of torch_npu's allocator too; not on legacy kernels */
 	uint32_t python_at; /* NPS_PY_AT_*: where Python stacks are walked; not on legacy kernels */
 	const struct nps_mstx_opts *mstx; /* selects marks; NULL: all */
 };
@@ -183,6 +184,7 @@ enum nps_program {
 	NPS_PROG_OPERANDS,
 	NPS_PROG_OP_ENTRY,
 	NPS_PROG_OP_END,
+	NPS_PROG_TORCH_MEMORY,
 	NPS_PROGRAMS
 };
 struct bpf_program *nps_bpf_loader__program(const struct nps_bpf_loader *k, enum nps_program which);

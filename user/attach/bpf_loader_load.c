@@ -243,6 +243,8 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	bpf_program__set_autoload(k->runtime->progs.open_operators, opts->ops);
 	bpf_program__set_expected_attach_type(k->runtime->progs.op_entry, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.op_end, attach);
+	bpf_program__set_autoload(k->runtime->progs.torch_memory, opts->torch_memory);
+	bpf_program__set_expected_attach_type(k->runtime->progs.torch_memory, attach);
 	err = nps_bpf_loader__share_maps(k, k->runtime->obj);
 	if (err)
 		return err;

@@ -239,12 +239,17 @@ static void print_slots(const struct nps_probe_row *row, FILE *out)
 	}
 }
 
+static bool is_of_torch_npu(const struct nps_probe_row *row)
+{
+	return row->id == NPS_PROBE_TORCH_ENQUEUE || row->id == NPS_PROBE_TORCH_MEMORY;
+}
+
 static void print_libraries(const struct nps_probe_row *row, FILE *out)
 {
 	const char *between = "";
 
 	if (row->libs & NPS_LIB_TORCH)
-		fputs(row->id == NPS_PROBE_TORCH_ENQUEUE ? "libtorch_npu.so" : "libtorch_cpu.so", out);
+		fputs(is_of_torch_npu(row) ? "libtorch_npu.so" : "libtorch_cpu.so", out);
 	if (row->libs & NPS_LIB_OPAPI)
 		fputs("libopapi*.so libaclnn_*.so libcust_opapi.so", out);
 	for (size_t i = 0; i < N_LIBRARIES; i++) {
@@ -276,6 +281,8 @@ static const char *level_name(const struct nps_probe_row *row)
 {
 	static const char *const levels[] = { "none", "0", "1", "2" };
 
+	if (row->id == NPS_PROBE_TORCH_MEMORY)
+		return "memory";
 	if (row->libs & NPS_LIB_TORCH)
 		return "ops";
 	return shapes_alone(row) ? "shapes" : levels[nps_probe_rows__level(row) + 1];

@@ -69,9 +69,9 @@ uint32_t nps_probe_rows__library(const char *basename);
 const char *nps_probe_rows__soname(size_t i);
 
 /*
- * Prints the catalogue, a line each, tabs between columns: symbol, libraries, layer, lowest level (shapes:
- * with --record-shapes), how it is probed, what is read of each argument (name@argument, with .offset if it
- * is in memory; result: the return value).
+ * Prints the catalogue, a line each, tabs between columns: symbol, libraries, layer, lowest level (or the
+ * option that it is attached with: shapes, ops, memory), how it is probed, what is read of each argument
+ * (name@argument, with .offset if it is in memory; result: the return value).
  */
 void nps_probe_rows__print(FILE *out);
 

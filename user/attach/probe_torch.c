@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Probes of PyTorch: operators, nodes of the backward pass, and their sequence numbers. */
+/* Probes of PyTorch: operators, nodes of the backward pass, their sequence numbers, and memory of the NPU. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -15,19 +15,24 @@
 
 #define NAME_MAX_BYTES 256 /* of an operator */
 #define FUNCTIONS_MAX 16384
+/* Of torch_npu: not exported, so it is known only where the symbol table was not stripped. */
+#define REPORT_MEMORY "_ZN9torch_npu8profiler29reportMemoryDataToNpuProfilerERKNS0_11MemoryUsageE"
+
+static bool is_torch_library(const char *basename, const char *soname)
+{
+	size_t n = strlen(soname);
+
+	return !strncmp(basename, soname, n) && (!basename[n] || basename[n] == '.' || basename[n] == ' ');
+}
 
 bool nps_probes__is_torch(const char *basename)
 {
-	static const char *const libraries[] = { "libtorch_cpu.so", "libtorch_npu.so" };
+	return is_torch_library(basename, "libtorch_cpu.so");
+}
 
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
-		size_t n = strlen(libraries[i]);
-
-		if (!strncmp(basename, libraries[i], n) &&
-		    (!basename[n] || basename[n] == '.' || basename[n] == ' '))
-			return true;
-	}
-	return false;
+bool nps_probes__is_torch_npu(const char *basename)
+{
+	return is_torch_library(basename, "libtorch_npu.so");
 }
 
 /*
@@ -77,11 +82,11 @@ static bool inputs_wanted(struct torch_match *t, const struct nps_elf_function *
 			  enum nps_torch_result result)
 {
 	int map = nps_bpf_loader__op_inputs_fd(t->m->p->k);
-	uint32_t key = NPS_OP_INPUTS_KEY(number, t->m->layout);
+	uint32_t key = NPS_OP_INPUTS_KEY(number, t->m->torch->tensors);
 	struct nps_op_inputs inputs, there;
 
 	if (map < 0 ||
-	    nps_torch_inputs__of(fn->name, result, nps_elf__machine(t->m->elf), t->m->layout, &inputs))
+	    nps_torch_inputs__of(fn->name, result, nps_elf__machine(t->m->elf), t->m->torch->tensors, &inputs))
 		return false;
 	if (!bpf_map_update_elem(map, &key, &inputs, BPF_NOEXIST))
 		return true;
@@ -122,9 +127,9 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 	m->file->probes[m->file->n - 1].number = number;
 	m->file->probes[m->file->n - 1].ends = (uint8_t)ends;
 	if (id == NPS_PROBE_TORCH_NODE)
-		m->file->probes[m->file->n - 1].arguments = m->sequence_at;
+		m->file->probes[m->file->n - 1].arguments = m->torch->sequence_at;
 	if (inputs)
-		m->file->probes[m->file->n - 1].arguments = (uint8_t)m->layout;
+		m->file->probes[m->file->n - 1].arguments = (uint8_t)m->torch->tensors;
 	t->n++;
 	return 0;
 }
@@ -137,7 +142,7 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 	struct nps_probe_address address;
 	int number = 0;
 
-	if (id == NPS_PROBE_NONE || (id == NPS_PROBE_TORCH_SEQUENCE && !t->m->numbers))
+	if (id == NPS_PROBE_NONE || (id == NPS_PROBE_TORCH_SEQUENCE && !t->m->torch->numbers))
 		return 0;
 	if (nps_budget__spent(t->m->budget))
 		return -ETIME;
@@ -166,7 +171,7 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 			    id == NPS_PROBE_TORCH_OP && inputs_wanted(t, fn, (uint16_t)number, result));
 }
 
-static int collect_torch(struct nps_probe_match *m)
+static int torch_operators_collect(struct nps_probe_match *m)
 {
 	struct torch_match t = { .m = m };
 	int no_exits, err;
@@ -189,14 +194,40 @@ out:
 	return err || !t.left_out ? err : no_exits;
 }
 
-int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
-			     const struct nps_torch_layout *layout, struct nps_budget *budget)
+/* 0 also where it is not found, which is reported in what the caller passed. */
+static int torch_memory_collect(struct nps_probe_match *m)
 {
-	struct nps_probe_match m = { .p = p,
-				     .budget = budget,
-				     .numbers = numbers,
-				     .sequence_at = (uint8_t)layout->sequence_at,
-				     .layout = layout->tensors };
+	const struct nps_probe_row *row = nps_probe_rows__get(NPS_PROBE_TORCH_MEMORY);
+	struct nps_probe_address address;
+	struct nps_elf_function fn;
+	int err;
+
+	if (nps_bpf_loader__is_legacy(m->p->k)) {
+		m->torch->memory_missing = -ENOTSUP;
+		return 0;
+	}
+	err = nps_elf__find(m->elf, REPORT_MEMORY, true, &fn);
+	if (err == -ETIME || err == -ENOMEM)
+		return err;
+	if (err) {
+		m->torch->memory_missing = err;
+		return 0;
+	}
+	address = nps_probe_address__find(m->elf, &fn, row, false);
+	return nps_probed_file__add(m->file, NPS_PROBE_TORCH_MEMORY, false, &address);
+}
+
+static int collect_torch(struct nps_probe_match *m)
+{
+	int err = m->torch->memory ? torch_memory_collect(m) : 0;
+
+	return err || !m->torch->operators ? err : torch_operators_collect(m);
+}
+
+int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, struct nps_torch_probes *what,
+			     struct nps_budget *budget)
+{
+	struct nps_probe_match m = { .p = p, .budget = budget, .torch = what };
 
 	return nps_probes__attach_new(p, fd, path, &m, collect_torch);
 }

@@ -82,23 +82,26 @@ int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path,
 /* Are probes of single operators wanted, even if there is a function that all of them call? */
 bool nps_probes__wants_operators(const struct nps_probes *p);
 
-/* What depends on the version of PyTorch; zeros: not known. */
-struct nps_torch_layout {
-	unsigned sequence_at; /* bytes from the start of a node of the backward pass to its sequence number */
-	enum nps_tensor_layout tensors;
+/* What is probed of a library of PyTorch. */
+struct nps_torch_probes {
+	bool operators; /* they, nodes of the backward pass, and what queues operators for the NPU */
+	bool numbers; /* what numbers operators for the backward pass */
+	uint8_t sequence_at; /* bytes from the start of a node to its sequence number, 0: unknown */
+	enum nps_tensor_layout tensors; /* of which version's tensors are, 0: unknown */
+	bool memory; /* what the allocator of libtorch_npu.so calls */
+	int memory_missing; /* result: why that is not probed, a negative errno; -ENOENT: it has no symbol */
 };
 
 /*
- * Attaches to PyTorch's operators, to the nodes of its backward pass, and to what numbers them, in the open
- * libtorch_cpu.so; or to what queues operators in libtorch_npu.so. NUMBERS: also to what numbers operators
- * for the backward pass. Returns as nps_probes__attach_file(); -ENOTSUP if separate probes would take
- * minutes.
+ * Attaches to functions of the open libtorch_cpu.so or libtorch_npu.so, as WHAT has it. Returns as
+ * nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
  */
-int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, bool numbers,
-			     const struct nps_torch_layout *layout, struct nps_budget *budget);
+int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, struct nps_torch_probes *what,
+			     struct nps_budget *budget);
 
-/* Is it the base name of a library of PyTorch's with such functions? */
+/* Is it the base name of libtorch_cpu.so, or of libtorch_npu.so? */
 bool nps_probes__is_torch(const char *basename);
+bool nps_probes__is_torch_npu(const char *basename);
 
 /*
  * Attaches the step marker to `function` of the file; -ENOENT: the file

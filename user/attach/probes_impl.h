@@ -37,9 +37,7 @@ struct nps_probe_match {
 	uint32_t lib;
 	bool second; /* attach to second phases of operators */
 	struct nps_exit_finder *exits; /* NULL: ends are not probed */
-	bool numbers; /* of PyTorch's operators are recorded */
-	uint8_t sequence_at; /* of PyTorch, see struct nps_torch_layout */
-	enum nps_tensor_layout layout; /* the same */
+	struct nps_torch_probes *torch;
 	struct nps_probed_file *file;
 };
 

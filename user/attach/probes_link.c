@@ -35,6 +35,7 @@ enum how {
 	/* The ends first: a call whose end is not probed yet would look as if an exception had left it. */
 	HOW_OP_END,
 	HOW_OP_ENTRY,
+	HOW_TORCH_MEMORY,
 	HOWS
 };
 
@@ -44,6 +45,8 @@ static enum how how_of(const struct nps_attached *a)
 		return HOW_CALL;
 	if (nps_probe_rows__get(a->id)->flags & NPS_P_ENDS)
 		return a->at_end ? HOW_OP_END : HOW_OP_ENTRY;
+	if (a->id == NPS_PROBE_TORCH_MEMORY)
+		return HOW_TORCH_MEMORY;
 	return a->id == NPS_PROBE_NN_OPERANDS || a->id == NPS_PROBE_NN_PHASE1_END ? HOW_OPERANDS : HOW_MARK;
 }
 
@@ -119,8 +122,8 @@ static int probe_link(struct nps_probes *p, enum nps_program entry, const struct
 static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
 	enum nps_uprobe_row row = nps_bpf_loader__uprobe_row(p->k);
-	static const enum nps_program entry[] = { NPS_PROG_ENTRY, NPS_PROG_MARK, NPS_PROG_OPERANDS,
-						  NPS_PROG_OP_END, NPS_PROG_OP_ENTRY };
+	static const enum nps_program entry[] = { NPS_PROG_ENTRY,  NPS_PROG_MARK,     NPS_PROG_OPERANDS,
+						  NPS_PROG_OP_END, NPS_PROG_OP_ENTRY, NPS_PROG_TORCH_MEMORY };
 	int err = 0;
 
 	if (row == NPS_UPROBE_PERF) {

@@ -234,6 +234,9 @@ static void reader_note(struct nps_reader *r, const struct nps_event *e)
 	case NPS_EV_CQE:
 		r->hits[NPS_PROBE_CQ_REPORT_RECV]++;
 		break;
+	case NPS_EV_MEMORY:
+		r->hits[NPS_PROBE_TORCH_MEMORY]++;
+		break;
 	case NPS_EV_TENSOR:
 		r->hits[tensor_probe(e)]++;
 		break;

@@ -76,6 +76,7 @@ struct nps_capture {
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */
 	bool marker_found;
+	bool torch_npu_found; /* a process has mapped libtorch_npu.so */
 	uint64_t *searched; /* files already searched for the marker */
 	size_t n_searched;
 	int signals; /* signalfd: a signal on it ends the capture */

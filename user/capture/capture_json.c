@@ -97,6 +97,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	}
 	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
 	cJSON_AddStringToObject(r, "ops", ops_names[o->ops]);
+	cJSON_AddBoolToObject(r, "profile_memory", o->torch_memory);
 	cJSON_AddBoolToObject(r, "keep_polled", o->keep_polled);
 	if (o->level == NPS_LEVEL_NONE)
 		cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,osrt" : "cpu");

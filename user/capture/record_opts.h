@@ -77,6 +77,7 @@ struct nps_record_opts {
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
 	enum nps_ops ops; /* operators of PyTorch */
+	bool torch_memory; /* what torch_npu's allocator does */
 	uint32_t python_at; /* NPS_PY_AT_*: where Python stacks are walked */
 	bool keep_polled; /* keep probes on functions that the job polls and the kernel single-steps */
 	struct nps_mstx_opts mstx;

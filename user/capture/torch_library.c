@@ -17,7 +17,11 @@
 
 bool nps_torch_library__wanted(const struct nps_capture *c, const char *path)
 {
-	return c->opts->ops && nps_probes__is_torch(nps_basename(path));
+	const char *name = nps_basename(path);
+
+	if (nps_probes__is_torch_npu(name))
+		return c->opts->ops || c->opts->torch_memory;
+	return c->opts->ops && nps_probes__is_torch(name);
 }
 
 /* Compiled from the headers of 1.13, 2.6 and 2.14; the same on both processors. */
@@ -68,39 +72,58 @@ static const char *reason(int err)
 	return err == -EINVAL ? "its unwind tables cannot be used" : strerror(-err);
 }
 
-static void report_unknown(const struct nps_capture *c, const struct nps_torch_layout *layout, unsigned major,
+static void report_unknown(const struct nps_capture *c, const struct nps_torch_probes *what, unsigned major,
 			   unsigned minor, const char *path)
 {
-	if (!layout->sequence_at)
+	if (!what->sequence_at)
 		nps_info("the layout of PyTorch %u.%u is not known: backward nodes of %s have no sequence "
 			 "numbers",
 			 major, minor, path);
-	if (c->opts->shapes && layout->tensors == NPS_LAYOUT_UNKNOWN)
+	if (c->opts->shapes && what->tensors == NPS_LAYOUT_UNKNOWN)
 		nps_info("the layout of PyTorch %u.%u is not known: operators of %s have no shapes", major,
 			 minor, path);
 }
 
+static void report_memory_missing(struct nps_capture *c, const char *path, int err)
+{
+	const char *why = err == -ENOENT
+				  ? "it has no symbol torch_npu::profiler::reportMemoryDataToNpuProfiler "
+				    "(it is stripped): use a build with its symbol table"
+			  : err == -ENOTSUP ? "this kernel lacks BTF or ring buffers"
+			  : err == -E2BIG   ? "its symbol table is too large"
+					    : strerror(-err);
+
+	nps_warn("cannot record PyTorch's memory of the NPU: %s: %s", path, why);
+	c->degraded = true;
+}
+
 int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int fd, const char *path)
 {
+	bool npu = nps_probes__is_torch_npu(nps_basename(path));
+	struct nps_torch_probes what = { .operators = c->opts->ops,
+					 .numbers = c->opts->ops == NPS_OPS_ALL,
+					 .memory = npu && c->opts->torch_memory };
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	struct nps_torch_layout layout = { .sequence_at = 0 };
 	unsigned major = 0, minor = 0;
 	int n;
 
+	c->torch_npu_found |= npu;
 	/* Each scan of a process calls this: the version is read once. */
 	if (nps_probes__knows(c->shared.probes, fd))
 		return nps_budget__spent(&p->budget) ? -ETIME : 0;
-	if (torch_version_read(p->pid, path, &major, &minor)) {
-		layout.sequence_at = nps_torch_library__sequence_at(major, minor);
-		layout.tensors = nps_torch_inputs__layout(major, minor);
+	if (!npu && torch_version_read(p->pid, path, &major, &minor)) {
+		what.sequence_at = (uint8_t)nps_torch_library__sequence_at(major, minor);
+		what.tensors = nps_torch_inputs__layout(major, minor);
 	}
-	n = nps_probes__attach_torch(c->shared.probes, fd, path, c->opts->ops == NPS_OPS_ALL, &layout,
-				     &p->budget);
-	if (n > 0 && strstr(nps_basename(path), "_cpu"))
-		report_unknown(c, &layout, major, minor, path);
+	n = nps_probes__attach_torch(c->shared.probes, fd, path, &what, &p->budget);
+	if (n > 0 && !npu)
+		report_unknown(c, &what, major, minor, path);
 	if (n < 0 && n != -ETIME) {
-		nps_warn("cannot probe %s: %s: its operators will be missing", path, reason(n));
+		nps_warn("cannot probe %s: %s: its %s will be missing", path, reason(n),
+			 c->opts->ops ? "operators" : "memory");
 		c->degraded = true;
+	} else if (n >= 0 && what.memory_missing) {
+		report_memory_missing(c, path, what.memory_missing);
 	}
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
 	return nps_budget__spent(&p->budget) ? -ETIME : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The library of PyTorch's operators in a process of the job: which version it is, and its probes. */
+/* Libraries of PyTorch in a process of the job: which version it is, and their probes. */
 #ifndef NPS_TORCH_LIBRARY_H
 #define NPS_TORCH_LIBRARY_H
 
@@ -8,7 +8,7 @@
 struct nps_capture;
 struct nps_process;
 
-/* Is it that library, and are operators recorded? path: of a mapping. */
+/* Is it one of them, and is something of it recorded? path: of a mapping. */
 bool nps_torch_library__wanted(const struct nps_capture *c, const char *path);
 
 /* Attaches to the open file. 0, or -ETIME: the process's budget is spent; other failures are reported. */

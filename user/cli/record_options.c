@@ -238,6 +238,9 @@ static const struct nps_option record_options[] = {
 	{ NPS_OPTION_GROUP, .name = "What to record of PyTorch" },
 	{ NPS_OPTION_WORD, 0, "ops", .help = "Operators that the job calls", AT(enum nps_ops, rec.ops),
 	  .words = ops_words, .value = "none" },
+	{ NPS_OPTION_FLAG, 0, "profile-memory",
+	  .help = "What torch_npu's allocator of device memory does; with --ops also for which operators",
+	  AT(bool, rec.torch_memory) },
 
 	{ NPS_OPTION_GROUP, .name = "What to record of the host" },
 	{ NPS_OPTION_SET, 0, "host-sys", "LIST", "Parts of the host, separated by commas",

@@ -16,6 +16,7 @@
 #include "import/session/session_reader.h"
 #include "import/session/task_types.h"
 #include "import/session/time_order.h"
+#include "import/session/torch_memory.h"
 #include "import/session/torch_ops.h"
 #include "import/session/wakers.h"
 
@@ -547,6 +548,8 @@ int nps_import__process(struct nps_model *model, struct nps_session *rec, uint32
 	marks(&f);
 	if (!f.err)
 		f.err = nps_torch_ops__fill(model, rec, proc);
+	if (!f.err)
+		f.err = nps_session_memory__fill(model, rec, proc);
 	if (!f.err)
 		f.err = nps_planned_calls__fill(model, rec, proc);
 	if (!f.err)

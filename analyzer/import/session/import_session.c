@@ -221,10 +221,16 @@ static int call_keep(struct session_import *in, struct nps_proc *proc, const str
 	return err;
 }
 
+/* Has it something else in the header than a duration? */
+static bool is_moment(unsigned int kind)
+{
+	return kind == NPS_EV_TENSOR || kind == NPS_EV_MEMORY;
+}
+
 static int import_on_event(struct session_import *in, const struct nps_event *ev)
 {
 	struct nps_session *model = in->model;
-	uint64_t end = ev->kind == NPS_EV_TENSOR ? ev->start : nps_add_sat(ev->start, ev->dur);
+	uint64_t end = is_moment(ev->kind) ? ev->start : nps_add_sat(ev->start, ev->dur);
 	struct nps_proc *proc;
 
 	if (ev->kind == NPS_EV_PROC || ev->kind == NPS_EV_NONE || ev->kind >= NPS_EV_KIND_MAX)
@@ -256,6 +262,8 @@ static int import_on_event(struct session_import *in, const struct nps_event *ev
 		return nps_event__keep(&proc->py_entries, ev);
 	if (ev->kind == NPS_EV_INPUT)
 		return nps_event__keep(&proc->inputs, ev);
+	if (ev->kind == NPS_EV_MEMORY)
+		return nps_event__keep(&proc->allocator, ev);
 	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
 	in->last_call = NPS_MAX(in->last_call, end);

@@ -54,6 +54,7 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->inputs);
 	nps_vec__free(&proc->planned);
 	nps_vec__free(&proc->py_entries);
+	nps_vec__free(&proc->allocator);
 	nps_vec__free(&proc->marks);
 	nps_vec__free(&proc->allocs);
 	nps_vec__free(&proc->memory);
@@ -130,6 +131,7 @@ struct nps_proc *nps_session__proc(struct nps_session *model, uint32_t pid)
 	nps_vec__init(&proc->inputs, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->planned, model->tmpfd, sizeof(struct nps_planned_call));
 	nps_vec__init(&proc->py_entries, model->tmpfd, sizeof(struct nps_event));
+	nps_vec__init(&proc->allocator, model->tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
 	nps_vec__init(&proc->allocs, model->tmpfd, sizeof(struct nps_alloc));
 	nps_vec__init(&proc->memory, model->tmpfd, sizeof(struct nps_memory_total));

@@ -217,6 +217,7 @@ struct nps_proc {
 	struct nps_vec inputs; /* struct nps_event: INPUT */
 	struct nps_vec planned; /* struct nps_planned_call */
 	struct nps_vec py_entries; /* struct nps_event: PYSTACK */
+	struct nps_vec allocator; /* struct nps_event: MEMORY */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
 	struct nps_vec memory; /* struct nps_memory_total by time */

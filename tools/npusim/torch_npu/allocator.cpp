@@ -76,12 +76,14 @@ class DeviceCachingAllocator
 void DeviceCachingAllocator::report(const Block *block, uint8_t type, int64_t size)
 {
 	static const char *const names[] = { "malloc", "free", "block_free" };
+	aclrtStream stream = npusim::default_stream(block->device);
 
 	torch_npu::profiler::reportMemoryDataToNpuProfiler(
 		{ static_cast<int8_t>(c10::DeviceType::PrivateUse1), static_cast<int8_t>(block->device), 0,
 		  type, 0, reinterpret_cast<int64_t>(block->ptr), size, stats.allocated, stats.reserved,
-		  stats.active, reinterpret_cast<int64_t>(npusim::default_stream(block->device)) });
-	npusim::log_memory(names[type], block->ptr, size, stats.allocated, stats.reserved, stats.active);
+		  stats.active, reinterpret_cast<int64_t>(stream) });
+	npusim::log_memory(names[type], block->device, block->ptr, size, stats.allocated, stats.reserved,
+			   stats.active, stream);
 }
 
 Block *DeviceCachingAllocator::find_free(Pool &pool, size_t size)

@@ -205,13 +205,15 @@ void log_copy(const char *direction, uint64_t bytes, uint64_t begin)
 		 direction, bytes, tid(), begin, now(), step.load());
 }
 
-void log_memory(const char *kind, const void *ptr, int64_t size, int64_t allocated, int64_t reserved,
-		int64_t active)
+void log_memory(const char *kind, int device, const void *ptr, int64_t size, int64_t allocated,
+		int64_t reserved, int64_t active, const void *stream)
 {
-	put_line("{\"kind\":\"memory\",\"what\":\"%s\",\"ptr\":\"%" PRIxPTR "\",\"size\":%" PRId64
-		 ",\"allocated\":%" PRId64 ",\"reserved\":%" PRId64 ",\"active\":%" PRId64
-		 ",\"tid\":%d,\"at\":%" PRIu64 ",\"step\":%ld}\n",
-		 kind, (uintptr_t)ptr, size, allocated, reserved, active, tid(), now(), step.load());
+	put_line("{\"kind\":\"memory\",\"what\":\"%s\",\"device\":%d,\"ptr\":\"%" PRIxPTR
+		 "\",\"size\":%" PRId64 ",\"allocated\":%" PRId64 ",\"reserved\":%" PRId64
+		 ",\"active\":%" PRId64 ",\"stream\":\"%" PRIxPTR "\",\"tid\":%d,\"at\":%" PRIu64
+		 ",\"step\":%ld}\n",
+		 kind, device, (uintptr_t)ptr, size, allocated, reserved, active, (uintptr_t)stream, tid(),
+		 now(), step.load());
 }
 
 void log_collective(const char *api, uint64_t count, uint64_t begin)

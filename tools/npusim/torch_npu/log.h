@@ -29,8 +29,9 @@ void log_launch(uint64_t id, const char *aclnn, uint64_t begin);
 /* The queue's correlation id of what this thread runs next; 0: it does not run tasks of a queue. */
 void log_correlation(uint64_t id);
 void log_copy(const char *direction, uint64_t bytes, uint64_t begin);
-void log_memory(const char *kind, const void *ptr, int64_t size, int64_t allocated, int64_t reserved,
-		int64_t active);
+/* What the allocator did on DEVICE: a block's address and size, and the device's bytes after it. */
+void log_memory(const char *kind, int device, const void *ptr, int64_t size, int64_t allocated,
+		int64_t reserved, int64_t active, const void *stream);
 void log_collective(const char *api, uint64_t count, uint64_t begin);
 void log_end();
 

@@ -48,6 +48,7 @@ static int load_programs(struct nps_capture *c)
 					    .osrt_threshold_ns = c->opts->osrt_threshold_ns,
 					    .shapes = c->opts->shapes,
 					    .ops = c->opts->ops,
+					    .torch_memory = c->opts->torch_memory,
 					    .python_at = c->opts->python_at,
 					    .mstx = &c->opts->mstx };
 	struct nps_shared *shared = &c->shared;
@@ -180,6 +181,12 @@ static void report_libraries(struct nps_capture *c)
 	}
 	if ((c->opts->irq && !nps_bpf_loader__has_irq(c->shared.kernel)) || nps_probes__refused(probes))
 		c->degraded = true;
+	if (c->opts->torch_memory && !c->torch_npu_found && !c->opts->all) {
+		nps_warn("no process has libtorch_npu.so mapped: there is nothing for --profile-memory: is "
+			 "this "
+			 "a job of PyTorch on the NPU?");
+		c->degraded = true;
+	}
 	if (c->opts->step_marker && !c->marker_found) {
 		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or "
 			 "--step-marker",
