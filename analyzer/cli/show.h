@@ -23,7 +23,8 @@ struct cJSON;
 	X(host)                                                                                              \
 	X(host_time)                                                                                         \
 	X(torchair)                                                                                          \
-	X(python)
+	X(python)                                                                                            \
+	X(allocations)
 
 enum nps_show_section {
 #define NPS_SHOW_INDEX(name) NPS_SHOW_INDEX_##name,

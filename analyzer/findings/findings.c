@@ -101,7 +101,7 @@ cJSON *nps_findings__make(const struct nps_model *model)
 		&nps_question_steps,  &nps_question_idle,	   &nps_question_operators,
 		&nps_question_apis,   &nps_question_communication, &nps_question_memory,
 		&nps_question_host,   &nps_question_torchair,	   &nps_question_host_time,
-		&nps_question_python,
+		&nps_question_python, &nps_question_allocations,
 	};
 	struct nps_find find = { .model = model, .document = cJSON_CreateObject() };
 	int err;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Answers: where the time went and what to look at. A document with a section for each question (`steps`,
- * `idle`, `operators`, `apis`, `communication`, `memory`, `host`, `host_time`, `torchair`, `python`) and a
- * list `findings`, worst first, each with its numbers and where in the trace it is. Durations are us, times
- * Unix us, shares fractions.
+ * `idle`, `operators`, `apis`, `communication`, `memory`, `host`, `host_time`, `torchair`, `python`,
+ * `allocations`) and a list `findings`, worst first, each with its numbers and where in the trace it is.
+ * Durations are us, times Unix us, shares fractions.
  */
 #ifndef NPS_FINDINGS_H
 #define NPS_FINDINGS_H
@@ -68,7 +68,7 @@ struct nps_find_question {
 extern const struct nps_find_question nps_question_overview, nps_question_findings, nps_question_steps,
 	nps_question_operators, nps_question_apis, nps_question_communication, nps_question_memory,
 	nps_question_idle, nps_question_host, nps_question_host_time, nps_question_torchair,
-	nps_question_python;
+	nps_question_python, nps_question_allocations;
 
 /* Prints what QUESTION has found. */
 void nps_question__show(const struct nps_find_question *question, const struct nps_view *view);

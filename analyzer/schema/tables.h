@@ -366,6 +366,12 @@ enum nps_api_type {
 	C(u32, device)
 
 /*
+ * Python stacks of rows of op_memory, a row each as far as it goes: the call chain (frame.id) of the operator
+ * that allocated, NPS_NULL none. Only where operators have them.
+ */
+#define NPS_OP_MEMORY_STACK_COLUMNS(C) C(i64, callchain)
+
+/*
  * How far the device's clock may be off the host's, ns in either direction, from start to end; by device
  * and start. source: text, `measured` by reads of both clocks, `assumed` where there is one read and an
  * oscillator is taken to be no worse than usual.
@@ -655,6 +661,7 @@ enum nps_api_type {
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \
+	T(op_memory_stack, NPS_OP_MEMORY_STACK_COLUMNS)                                                      \
 	T(job_memory, NPS_JOB_MEMORY_COLUMNS)                                                                \
 	T(clock, NPS_CLOCK_COLUMNS)                                                                          \
 	T(block, NPS_BLOCK_COLUMNS)                                                                          \

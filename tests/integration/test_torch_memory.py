@@ -7,26 +7,34 @@ Witness: the log that the simulated torch_npu's allocator writes of its own coun
 from __future__ import annotations
 
 import csv
+import json
 import re
 import sqlite3
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from harness import DONE, PARTIAL, Case, main, need_root, test
+from harness import DONE, JOB_SOURCES, PARTIAL, Case, main, need_root, test
 from records import EVENT, MEMORY, CHUNK_EVENTS, Event, chunks
 from torch_jobs import JOB, Line, Log, job_environment, need_extension, read_log, read_truth
 
 WHAT = ("malloc", "free", "block_free")
 MB, KB = 1 << 20, 1 << 10
+LEAK = JOB_SOURCES / "torch_leak.py"
+# Of the simulated torch_npu, which the jobs call with the step's number.
+STEPS = ("--step-marker", "_ZN6npusimL12npu_set_stepEl@1")
 
 
-def record(case: Case, *options: str, package: str = "plain", job_options: tuple[str, ...] = (), **more: str) -> Path:
+def record(case: Case, *options: str, package: str = "plain", source: Path = JOB, job_options: tuple[str, ...] = (),
+           **more: str) -> Path:
     """Record the whole job; the results of its process."""
     need_extension()
     need_root()
     case.path("truth").mkdir()
-    job = case.start(["/usr/bin/python3", JOB, "--steps", "8", "--batch", "256", "--wait", *job_options], cwd=case.dir,
+    if source == JOB:
+        job_options = ("--steps", "8", "--batch", "256", "--wait", *job_options)
+    job = case.start(["/usr/bin/python3", source, *job_options], cwd=case.dir,
                      env=job_environment(case, package, agent=True, **more))
     job.wait_for("^loaded", seconds=120)
     run = case.record("-p", job.pid, "-o", case.path("out"), "--profile-memory", "--export", "text,db", *options)
@@ -96,7 +104,6 @@ def check_events(folder: Path, lines: list[Line]) -> None:
     """Each event of the log is a record with the same numbers, in the same order."""
     events = records_of(folder)
     assert len(lines) > 200 and {line["what"] for line in lines} == set(WHAT)
-    assert len({line["reserved"] for line in lines}) > 1, "the allocator's segments never changed"
     assert [recorded(event) for event in events] == [logged(line) for line in lines]
 
 
@@ -161,21 +168,30 @@ def every_event(case: Case) -> None:
     folder = record(case)
     lines = read_log(case).memory
     check_events(folder, lines)
+    assert len({line["reserved"] for line in lines}) > 1, "the allocator's segments never changed"
     check_record_tables(folder, lines)
     names = check_operator_tables(folder, lines)
     assert {name for name, _block in names} == {"N/A"}, "names without --ops"
     check_times(case, folder, lines)
 
 
+def operator_of(log: Log, line: Line) -> Optional[Line]:
+    """The operator of the log that ran in the thread then."""
+    around = [op for op in log.ops if op["tid"] == line["tid"] and op["begin"] <= line["at"] <= op["end"]]
+    return min(around, key=lambda op: op["end"] - op["begin"], default=None)
+
+
+def findings_of(folder: Path) -> Any:
+    return json.loads((folder / "npuscope_findings.json").read_text(encoding="utf-8"))
+
+
 def check_names(log: Log, names: list[tuple[Optional[str], Block]]) -> None:
-    """A kernel's operator owns what is allocated while it runs in its thread; the rest is of empty tensors."""
+    """What is allocated while an operator runs in its thread is its own; the rest is of empty tensors."""
     owned = 0
     for name, block in names:
-        at, tid = block.malloc["at"], block.malloc["tid"]
-        around = [op for op in log.ops if op["tid"] == tid and op["begin"] <= at <= op["end"]]
-        if around:
-            inner = min(around, key=lambda op: op["end"] - op["begin"])
-            assert name == inner["aten"].split(".")[0], (name, inner, block)
+        op = operator_of(log, block.malloc)
+        if op:
+            assert name == op["aten"].split(".")[0], (name, op, block)
             owned += 1
         else:
             assert name and name.startswith("aten::empty"), (name, block)
@@ -185,10 +201,13 @@ def check_names(log: Log, names: list[tuple[Optional[str], Block]]) -> None:
 
 @test(seconds=300)
 def names_of_operators(case: Case) -> None:
-    folder = record(case, "--ops", "all")
+    folder = record(case, "--ops", "all", *STEPS)
     log = read_log(case)
     check_events(folder, log.memory)
     check_names(log, check_operator_tables(folder, log.memory))
+    found = findings_of(folder)
+    assert found["allocations"]["steps"] == 5 and not found["allocations"]["growth"], found["allocations"]["growth"]
+    assert not [finding for finding in found["findings"] if finding["id"] == "memory_growth"], "it keeps no memory"
 
 
 @test(seconds=300)
@@ -199,13 +218,70 @@ def without_a_queue(case: Case) -> None:
     check_operator_tables(folder, lines)
 
 
+def owner_of(log: Log, block: Block) -> tuple[Optional[str], str]:
+    """Line and operator as in findings; operators that only make tensors are not in the log."""
+    op = operator_of(log, block.malloc)
+    return (f"{op['file']}({op['line']}): {op['function']}", op["aten"].split(".")[0]) if op else (None, "aten::empty")
+
+
+def check_peak(log: Log, found: Any) -> None:
+    """Whose blocks were in use when most was: by line and operator, from the log."""
+    most = max(line["allocated"] for line in log.memory)
+    at = next(i for i, line in enumerate(log.memory) if line["allocated"] == most)
+    live = [block for block in blocks_of(log.memory[:at + 1]) if block.free is None]
+    assert sum(block.malloc["size"] for block in live) == most
+    assert abs(found["peak_mib"] - most / MB) < 1e-3 and found["peak_mib"] == found["allocated_in_the_capture_mib"]
+    wanted: Counter[Any] = Counter()
+    counts: Counter[Any] = Counter()
+    for block in live:
+        wanted[owner_of(log, block)] += block.malloc["size"]
+        counts[owner_of(log, block)] += 1
+    assert len(wanted) > 3
+    rows: Counter[Any] = Counter()
+    blocks: Counter[Any] = Counter()
+    for row in found["peak"]:
+        key = (row["line"] if row["operator"] != "aten::empty" else None, row["operator"])
+        rows[key] += round(row["mib"] * MB / KB / 4)
+        blocks[key] += row["blocks"]
+    assert blocks == counts and rows == {key: round(size / KB / 4) for key, size in wanted.items()}, (rows, wanted)
+
+
+def line_of_source(path: Path, text: str) -> int:
+    found = [number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if text in line]
+    assert len(found) == 1, found
+    return found[0]
+
+
+@test(seconds=300)
+def a_leak(case: Case) -> None:
+    """The line that keeps memory, how much a step, and whose memory was in use at the peak."""
+    folder = record(case, "--ops", "all", "--py-stacks", "op", *STEPS, source=LEAK)
+    log = read_log(case)
+    check_events(folder, log.memory)
+    check_operator_tables(folder, log.memory)
+    findings = findings_of(folder)
+    found = findings["allocations"]
+    check_peak(log, found)
+    kept = [block for block in blocks_of(log.memory) if owner_of(log, block)[1] == "aten::mul"]
+    assert len(kept) == 12 and not any(block.free for block in kept)
+    size = kept[0].malloc["size"] / MB
+    line = f"{LEAK}({line_of_source(LEAK, '# the leak')}): remember"
+    assert found["steps"] == 9, "those that the marker ends, without the last two"
+    assert [(row["line"], row["operator"], row["steps"]) for row in found["growth"]] == [(line, "aten::mul", 9)]
+    assert abs(found["growth"][0]["mib_per_step"] - size) < 1e-3 and abs(found["growth"][0]["mib"] - 9 * size) < 1e-3
+    grown = [finding for finding in findings["findings"] if finding["id"] == "memory_growth"]
+    assert len(grown) == 1 and grown[0]["where"] == {"line": line, "operator": "aten::mul"}, grown
+    shown = case.npuscope("show", "--only", "allocations", folder.parent).expect(DONE).out
+    assert "aten::mul" in shown and "grows with each step" in shown, shown
+
+
 @test(seconds=300)
 def a_stripped_library(case: Case) -> None:
     """A line reports what is missing, and nothing is made up."""
     folder = record(case, package="stripped")
-    said = [line for line in case.path("record.err").read_text(encoding="utf-8").splitlines()
+    lines = [line for line in case.path("record.err").read_text(encoding="utf-8").splitlines()
             if "reportMemoryDataToNpuProfiler" in line]
-    assert len(said) == 1 and "stripped" in said[0] and "libtorch_npu.so" in said[0], said
+    assert len(lines) == 1 and "stripped" in lines[0] and "libtorch_npu.so" in lines[0], lines
     assert not records_of(folder) and not list(folder.glob("operator_memory*"))
     assert read_log(case).memory
 

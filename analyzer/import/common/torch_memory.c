@@ -111,20 +111,14 @@ static bool block_in_use(const struct nps_torch_memory *s, uint32_t row)
 	return s->m->op_memory.release[row] == NPS_NULL || s->m->op_memory.active_release[row] == NPS_NULL;
 }
 
-/* The operator that allocated: not the one that only made the tensor. */
-static int name_owner(struct nps_torch_memory *s, const struct nps_memory_event *event, uint32_t *name)
+/* The operator that allocated, not the one that only made the tensor: a row, NPS_NONE if there is none. */
+static int find_owner(struct nps_torch_memory *s, const struct nps_memory_event *event, uint32_t *row)
 {
-	uint32_t row;
-	int err = nps_torch_owner__at(&s->owner, event->gtid, event->order.high, &row);
+	int err = nps_torch_owner__at(&s->owner, event->gtid, event->order.high, row);
 
-	*name = NPS_NONE;
-	if (err || row == NPS_NONE)
-		return err;
-	if (s->m->torch.name[row] == s->empty)
-		row = nps_torch_owner__parent(&s->owner, row);
-	if (row != NPS_NONE)
-		*name = s->m->torch.name[row];
-	return 0;
+	if (!err && *row != NPS_NONE && s->m->torch.name[*row] == s->empty)
+		*row = nps_torch_owner__parent(&s->owner, *row);
+	return err;
 }
 
 /* A row of which only the allocation is known. */
@@ -163,15 +157,28 @@ static void set_release(struct nps_torch_memory *s, size_t row, uint64_t time,
 	t->release_active[row] = levels->active;
 }
 
+/* Rows of op_memory are allocations alone until all events are there. */
+static int add_stack(struct nps_torch_memory *s, uint32_t owner)
+{
+	int64_t chain = owner == NPS_NONE ? NPS_NULL : s->m->torch.callchain[owner];
+
+	return nps_op_memory_stack_table__add(&s->m->op_memory_stack,
+					      &(struct nps_op_memory_stack_row){ .callchain = chain });
+}
+
 static int allocate(struct nps_torch_memory *s, const struct nps_memory_event *event)
 {
-	uint32_t name;
+	uint32_t owner = NPS_NONE, name;
 	size_t row = 0;
-	int err = name_owner(s, event, &name);
+	int err = find_owner(s, event, &owner);
 
 	if (err)
 		return err;
+	name = owner == NPS_NONE ? NPS_NONE : s->m->torch.name[owner];
 	err = add_allocation(s, name, event->size, event->order.high, &event->levels, event->device, &row);
+	if (err)
+		return err;
+	err = s->with_stacks ? add_stack(s, owner) : 0;
 	if (err)
 		return err;
 	err = s->live.len >= LIVE ? blocks_forget(s, block_in_use, row) : 0;

@@ -37,6 +37,7 @@ struct nps_torch_memory {
 	struct nps_memory_levels of_pta[NPS_MEMORY_DEVICES], of_ge[NPS_MEMORY_DEVICES];
 	size_t ge; /* CANN's next row */
 	struct nps_vec open; /* uint8_t: row i of CANN's was allocated and not released */
+	bool with_stacks; /* fill op_memory_stack, too */
 	uint64_t forgotten; /* allocations that were not followed to their release: too many are in use */
 };
 

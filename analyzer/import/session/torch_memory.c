@@ -56,6 +56,7 @@ int nps_session_memory__fill(struct nps_model *model, const struct nps_session *
 	if (!proc->allocator.len)
 		return 0;
 	nps_torch_memory__init(&memory, model, ops.begin, ops.end);
+	memory.with_stacks = true;
 	err = memory_events_add(&memory, rec, proc);
 	err = err ? err : nps_torch_memory__fill(&memory);
 	nps_model__lost(model, memory.forgotten, "allocations of PyTorch that were not followed");
