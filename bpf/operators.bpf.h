@@ -2,6 +2,7 @@
 /*
  * PyTorch's operators and the nodes of its backward pass: C++ functions, which exceptions may cross, probed
  * at their entry and in front of each of their returns. One record a call, written when its end is seen.
+ * Labels of record_function() are objects; a function begins one, and another one ends it.
  */
 #ifndef NPS_OPERATORS_BPF_H
 #define NPS_OPERATORS_BPF_H
@@ -16,8 +17,14 @@
 
 const volatile __u8 ops = NPS_OPS_NONE; /* which are recorded */
 
+#define LABELS 32 /* that a thread has opened and not closed */
+
 struct op_state {
 	struct op_stack stack;
+	struct open_op labels[LABELS]; /* probe 0: closed before those around it */
+	__u32 n_labels;
+	__u32 reserved;
+	__u64 label; /* text of the one that is being opened, whose object is not made yet; 0: none */
 	__u32 npu_calls; /* of the thread, so that those within an operator are known */
 	struct text_scratch text;
 	struct input_state inputs;
@@ -303,6 +310,121 @@ int op_end(struct pt_regs *ctx)
 	return 0;
 }
 
+/*
+ * The text of the label that record_function() is called with: its first parameter, a std::string, behind
+ * the address of its result, which arm64 has in a register of its own. All layouts of std::string begin with
+ * the address of the text.
+ */
+static __always_inline __u64 label_text(struct op_state *st, struct pt_regs *ctx, __u32 pid)
+{
+	__u64 text = 0;
+#if defined(__TARGET_ARCH_x86)
+	__u64 string = PT_REGS_PARM2(ctx);
+#else
+	__u64 string = PT_REGS_PARM1(ctx);
+#endif
+
+	if (bpf_probe_read_user(&text, sizeof(text), (void *)string))
+		return 0;
+	return text_intern(&st->text, pid, text);
+}
+
+#define USER_SCOPE 7 /* at::RecordScope */
+
+/* The object of the label that is being opened. */
+static __always_inline void label_open(struct op_state *st, __u64 object, __u32 pid, __u16 group)
+{
+	struct open_op *op;
+
+	if (st->n_labels >= LABELS) {
+		count_up(NPS_COUNTER_LOST + NPS_EV_API);
+		return;
+	}
+	op = &st->labels[MASKED(st->n_labels, LABELS)];
+	op->probe = NPS_PROBE_TORCH_LABEL;
+	op->number = 0;
+	op->group = group;
+	op->flags = 0;
+	op->slot[0] = st->label;
+	op->slot[1] = python_at & NPS_PY_AT_OP ? python_stack(pid) : 0;
+	op->slot[2] = object;
+	op->slot[3] = 0;
+	st->n_labels++;
+	op->start = bpf_ktime_get_ns(); /* without the time that this took */
+}
+
+/* An object of PyTorch ends: at once if it is a label that this thread has open. */
+static __always_inline void label_close(struct op_state *st, __u64 object, __u64 pid_tgid, __u64 now)
+{
+	for (int i = 0; i < LABELS; i++) {
+		__u32 at = st->n_labels - 1 - i;
+		struct open_op *op;
+
+		if (at >= LABELS)
+			break;
+		op = &st->labels[MASKED(at, LABELS)];
+		if (!op->probe || op->slot[2] != object)
+			continue;
+		if (!probes_are_detached(op->group))
+			op_send(op, pid_tgid, now, 0);
+		op->probe = 0;
+		break;
+	}
+	for (int i = 0; i < LABELS; i++) {
+		__u32 top = st->n_labels - 1;
+
+		if (top >= LABELS || st->labels[MASKED(top, LABELS)].probe)
+			break;
+		st->n_labels = top;
+	}
+}
+
+SEC("uprobe")
+int op_label(struct pt_regs *ctx)
+{
+	__u64 cookie = cookie_of(ctx), pid_tgid = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	__u16 group = NPS_COOKIE_GROUP(cookie), probe = NPS_COOKIE_PROBE(cookie);
+	__u32 pid = pid_tgid >> 32;
+	struct op_state *st;
+
+	if (!target_flags(pid) || ended_at)
+		return 0;
+	count_up(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	st = probe == NPS_PROBE_TORCH_LABEL ? local_get(&op_threads, &no_op_state) : local_find(&op_threads);
+	if (!st) {
+		if (probe == NPS_PROBE_TORCH_LABEL)
+			count_up(NPS_COUNTER_LOST + NPS_EV_API);
+		return 0;
+	}
+	if (probe == NPS_PROBE_TORCH_RECORD_END) {
+		if (st->n_labels)
+			label_close(st, PT_REGS_PARM1(ctx), pid_tgid, now);
+		return 0;
+	}
+	if (group_state[MASKED(group, NPS_GROUPS)] != NPS_GROUP_ATTACHED)
+		return 0;
+	if (probe == NPS_PROBE_TORCH_LABEL) {
+		st->label = label_text(st, ctx, pid);
+	} else if (st->label && (__u8)PT_REGS_PARM2(ctx) == USER_SCOPE) {
+		label_open(st, PT_REGS_PARM1(ctx), pid, group);
+		st->label = 0;
+	}
+	return 0;
+}
+
+static __always_inline void labels_left(struct op_state *st, __u64 pid_tgid, __u64 now)
+{
+	for (__u32 i = 0; i < LABELS; i++) {
+		const struct open_op *op = &st->labels[MASKED(i, LABELS)];
+
+		if (i >= st->n_labels)
+			break;
+		if (op->probe && !probes_are_detached(op->group))
+			op_send(op, pid_tgid, now, NPS_F_UNWOUND);
+	}
+	st->n_labels = 0;
+}
+
 /* A thread that exits, or is cancelled, leaves its calls. */
 SEC("raw_tp/sched_process_exit")
 int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
@@ -310,10 +432,33 @@ int op_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct op_state *st = local_find(&op_threads);
 
-	if (st && target_flags(pid_tgid >> 32) && !ended_at)
-		ops_unwind(st, 0, pid_tgid, bpf_ktime_get_ns());
+	if (st && target_flags(pid_tgid >> 32) && !ended_at) {
+		__u64 now = bpf_ktime_get_ns();
+
+		ops_unwind(st, 0, pid_tgid, now);
+		labels_left(st, pid_tgid, now);
+	}
 	local_forget(&op_threads);
 	return 0;
+}
+
+/* A call of thread T, or a label, that has not ended. */
+static __always_inline void open_operator_write(struct bpf_iter__task *ctx, const struct task_struct *t,
+						const struct open_op *op)
+{
+	struct nps_event e = { .kind = NPS_EV_API };
+
+	e.probe = op->probe;
+	e.flags = op->flags | NPS_F_NO_RESULT | NPS_F_UNFINISHED;
+	for (int slot = 0; slot < 2; slot++)
+		e.call.slot[slot] = op->slot[slot];
+	e.call.slot[2] = 0; /* there is no room for what its arguments are */
+	e.call.slot[3] = op->return_address;
+	e.pid = t->tgid;
+	e.tid = t->pid;
+	e.start = op->start;
+	e.dur = op->outlasted ? OUTLASTED : op->sp;
+	bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
 }
 
 /*
@@ -328,30 +473,28 @@ int open_operators(struct bpf_iter__task *ctx)
 	struct op_state *st = t ? local_of(&op_threads, t) : NULL;
 	__u64 sp;
 
-	if (!st || !st->stack.depth || is_exiting(t))
+	if (!st || is_exiting(t))
+		return 0;
+	for (__u32 i = 0; i < LABELS; i++) {
+		const struct open_op *op = &st->labels[MASKED(i, LABELS)];
+
+		if (i >= st->n_labels)
+			break;
+		if (op->probe && op->start < ended_at && !probes_are_detached(op->group))
+			open_operator_write(ctx, t, op);
+	}
+	if (!st->stack.depth)
 		return 0;
 	sp = user_stack_pointer(t);
 	for (__u32 i = 0; i < OP_DEPTH; i++) {
 		struct open_op *op = &st->stack.ops[MASKED(i, OP_DEPTH)];
-		struct nps_event e = { .kind = NPS_EV_API };
 
 		if (i >= st->stack.depth)
 			break;
 		if (!is_op_wanted(st, op) || op->start >= ended_at || probes_are_detached(op->group) ||
 		    (!op->outlasted && was_left(op->sp, sp)))
 			continue;
-		e.probe = op->probe;
-		e.flags = op->flags | NPS_F_NO_RESULT;
-		for (int slot = 0; slot < 4; slot++)
-			e.call.slot[slot] = op->slot[slot];
-		e.call.slot[2] = 0; /* there is no room for what its arguments are */
-		e.call.slot[3] = op->return_address;
-		e.flags |= NPS_F_UNFINISHED;
-		e.pid = t->tgid;
-		e.tid = t->pid;
-		e.start = op->start;
-		e.dur = op->outlasted ? OUTLASTED : op->sp;
-		bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
+		open_operator_write(ctx, t, op);
 	}
 	return 0;
 }

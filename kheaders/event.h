@@ -82,6 +82,8 @@ enum nps_kind {
  *  TORCH_SEQUENCE  slot[0]: the sequence number that the thread got; the operator that is open innermost
  *                  makes the node with this number
  *  TORCH_BACKWARD  a backward pass, in the thread that called it
+ *  TORCH_LABEL     a label of record_function(), in the thread that opened it; slot[0]: id of its text;
+ *                  slot[1]: id of the Python stack when it began, 0 none; slot[2]: address of its object
  */
 struct nps_event_call {
 	__u64 slot[4];

@@ -216,7 +216,7 @@ enum nps_api_type {
 /*
  * PYTORCH_API: enqueue and dequeue rows, then python frames, then operators in order of start. connection:
  * id in `link`; for queue rows `correlation` is the queue's own number. python_*: python_function events.
- * ending: enum nps_ending.
+ * ending: enum nps_ending. label: of record_function(), in sessions.
  */
 #define NPS_TORCH_COLUMNS(C)                                                                                 \
 	C(time, start)                                                                                       \
@@ -236,7 +236,8 @@ enum nps_api_type {
 	C(i64, python_id)                                                                                    \
 	C(i64, python_parent)                                                                                \
 	C(i64, python_module)                                                                                \
-	C(u8, ending)
+	C(u8, ending)                                                                                        \
+	C(u8, label)
 
 /* CONNECTION_IDS: rows of one id share a link with the rows of another id that has the same connection. */
 #define NPS_LINK_COLUMNS(C)                                                                                  \

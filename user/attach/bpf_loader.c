@@ -441,6 +441,8 @@ struct bpf_program *nps_bpf_loader__program(const struct nps_bpf_loader *k, enum
 		return k->runtime->progs.op_end;
 	case NPS_PROG_TORCH_MEMORY:
 		return k->runtime->progs.torch_memory;
+	case NPS_PROG_OP_LABEL:
+		return k->runtime->progs.op_label;
 	default:
 		return k->runtime->progs.call_mark;
 	}

@@ -185,6 +185,7 @@ enum nps_program {
 	NPS_PROG_OP_ENTRY,
 	NPS_PROG_OP_END,
 	NPS_PROG_TORCH_MEMORY,
+	NPS_PROG_OP_LABEL,
 	NPS_PROGRAMS
 };
 struct bpf_program *nps_bpf_loader__program(const struct nps_bpf_loader *k, enum nps_program which);

@@ -239,12 +239,14 @@ static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_op
 	k->runtime->rodata->with_inputs = opts->shapes && opts->ops;
 	bpf_program__set_autoload(k->runtime->progs.op_entry, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.op_end, opts->ops);
+	bpf_program__set_autoload(k->runtime->progs.op_label, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.op_thread_ended, opts->ops);
 	bpf_program__set_autoload(k->runtime->progs.open_operators, opts->ops);
 	bpf_program__set_expected_attach_type(k->runtime->progs.op_entry, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.op_end, attach);
 	bpf_program__set_autoload(k->runtime->progs.torch_memory, opts->torch_memory);
 	bpf_program__set_expected_attach_type(k->runtime->progs.torch_memory, attach);
+	bpf_program__set_expected_attach_type(k->runtime->progs.op_label, attach);
 	err = nps_bpf_loader__share_maps(k, k->runtime->obj);
 	if (err)
 		return err;

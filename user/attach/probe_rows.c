@@ -71,10 +71,16 @@ static bool is_mark(const struct nps_probe_row *row)
 	return row->call >= NPS_CALL_MSTX_MARK && row->call <= NPS_CALL_MSTX_DOMAIN;
 }
 
+bool nps_probe_rows__is_label(const struct nps_probe_row *row)
+{
+	return row->id == NPS_PROBE_TORCH_LABEL || row->id == NPS_PROBE_TORCH_RECORD ||
+	       row->id == NPS_PROBE_TORCH_RECORD_END;
+}
+
 enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
 {
 	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_SQ_FREE ||
-	    row->id == NPS_PROBE_STEP_MARKER || is_mark(row))
+	    row->id == NPS_PROBE_STEP_MARKER || is_mark(row) || nps_probe_rows__is_label(row))
 		return NPS_TIER_CORE;
 	switch (row->call) {
 	case NPS_CALL_LAUNCH:
@@ -117,6 +123,8 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 
 	if (row->id == NPS_PROBE_TORCH_NODE)
 		return 1U << 2; /* the node */
+	if (row->id == NPS_PROBE_TORCH_LABEL)
+		return 1U << 1 | 1U; /* which of them the text is depends on the processor */
 
 	for (int i = 0; i < 4; i++)
 		if (row->slot[i].arg)
@@ -127,7 +135,8 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
 {
 	/* Submissions are not in a slot. */
-	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_TORCH_NODE || is_mark(row);
+	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_TORCH_NODE ||
+		     row->id == NPS_PROBE_TORCH_LABEL || is_mark(row);
 
 	for (int i = 0; i < 4; i++)
 		switch (row->slot[i].how) {

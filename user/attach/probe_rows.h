@@ -51,6 +51,9 @@ bool nps_probe_rows__reads_memory(const struct nps_probe_row *row);
  */
 bool nps_probe_rows__returns(const struct nps_probe_row *row, bool submissions);
 
+/* Is it one of those of labels of PyTorch? */
+bool nps_probe_rows__is_label(const struct nps_probe_row *row);
+
 /* Does it only query a state, so that jobs call it in a loop until the state changes? */
 bool nps_probe_rows__is_polled(const struct nps_probe_row *row);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Probes of PyTorch: operators, nodes of the backward pass, their sequence numbers, and memory of the NPU. */
+/* Probes of PyTorch: operators, nodes of the backward pass, sequence numbers, labels, memory of the NPU. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "attach/exit_points.h"
+#include "attach/label_twin.h"
 #include "attach/operators.h"
 #include "attach/probe_address.h"
 #include "attach/probes_impl.h"
@@ -47,6 +48,10 @@ static const struct {
 	{ "_ZN5torch8autograd6Engine7executeE", NPS_PROBE_TORCH_BACKWARD },
 	{ "_ZN2at15sequence_number17get_and_incrementEv", NPS_PROBE_TORCH_SEQUENCE },
 	{ "_ZN2at4_ops", NPS_PROBE_TORCH_OP },
+	{ "_ZN5torch8autograd8profiler25record_function_enter_newE", NPS_PROBE_TORCH_LABEL },
+	{ "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", NPS_PROBE_TORCH_RECORD },
+	{ "_ZN2at14RecordFunctionC2ENS_11RecordScopeE", NPS_PROBE_TORCH_RECORD },
+	{ "_ZN2at14RecordFunction3endEv", NPS_PROBE_TORCH_RECORD_END },
 	/* RunOpApi, RunOpApiV2, RunOpApiV3: which of them exist depends on the version. */
 	{ "_ZN6at_npu6native9OpCommand8RunOpApiE", NPS_PROBE_TORCH_ENQUEUE },
 	{ "_ZN6at_npu6native9OpCommand10RunOpApiV", NPS_PROBE_TORCH_ENQUEUE },
@@ -64,6 +69,7 @@ static uint16_t function_row(const char *name)
 struct torch_match {
 	struct nps_probe_match *m;
 	struct nps_torch_names *names;
+	struct nps_elf_function label; /* record_function_enter_new(), name NULL: it was not found */
 	unsigned left_out; /* functions whose ends are not certain: they are not probed */
 	unsigned n;
 };
@@ -134,6 +140,19 @@ static int add_function(struct torch_match *t, const struct nps_elf_function *fn
 	return 0;
 }
 
+/* Probes the entry of a function, unless it is an alias of one. */
+static int add_entry(struct torch_match *t, const struct nps_elf_function *fn, uint16_t id)
+{
+	struct nps_probe_address address =
+		nps_probe_address__find(t->m->elf, fn, nps_probe_rows__get(id), false);
+
+	if (nps_probed_file__has_at(t->m->file, &address))
+		return 0;
+	if (id == NPS_PROBE_TORCH_LABEL)
+		t->label = *fn;
+	return nps_probed_file__add(t->m->file, id, false, &address);
+}
+
 static int match_torch(const struct nps_elf_function *fn, void *arg)
 {
 	struct torch_match *t = arg;
@@ -148,12 +167,8 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 		return -ETIME;
 	if (t->n >= FUNCTIONS_MAX)
 		return -E2BIG;
-	if (id == NPS_PROBE_TORCH_ENQUEUE) { /* several functions */
-		address = nps_probe_address__find(t->m->elf, fn, nps_probe_rows__get(id), false);
-		if (nps_probed_file__has_at(t->m->file, &address))
-			return 0;
-		return nps_probed_file__add(t->m->file, id, false, &address);
-	}
+	if (id == NPS_PROBE_TORCH_ENQUEUE || nps_probe_rows__is_label(nps_probe_rows__get(id)))
+		return add_entry(t, fn, id);
 	if (id == NPS_PROBE_TORCH_SEQUENCE) { /* it throws nothing, and its result is wanted */
 		if (nps_probed_file__has(t->m->file, id))
 			return 0;
@@ -171,6 +186,20 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 			    id == NPS_PROBE_TORCH_OP && inputs_wanted(t, fn, (uint16_t)number, result));
 }
 
+/* record_function() of PyTorch before 2.0 calls a function that has no symbol. */
+static int add_label_twin(struct torch_match *t)
+{
+	struct nps_elf_function label = t->label, twin;
+	int err = label.name ? nps_label_twin__find(t->m->elf, &label, &twin) : -ENOENT;
+
+	if (err == -ENOMEM || err == -ETIME)
+		return err;
+	if (err)
+		return 0;
+	nps_debug("labels of PyTorch before 2.0 begin at %#llx", (unsigned long long)twin.offset);
+	return add_entry(t, &twin, NPS_PROBE_TORCH_LABEL);
+}
+
 static int torch_operators_collect(struct nps_probe_match *m)
 {
 	struct torch_match t = { .m = m };
@@ -185,6 +214,7 @@ static int torch_operators_collect(struct nps_probe_match *m)
 	if (err)
 		goto out;
 	err = nps_elf__for_each_function(m->elf, false, match_torch, &t);
+	err = err ? err : add_label_twin(&t);
 out:
 	nps_torch_names__free(t.names);
 	nps_exit_finder__free(m->exits);

@@ -36,6 +36,7 @@ enum how {
 	HOW_OP_END,
 	HOW_OP_ENTRY,
 	HOW_TORCH_MEMORY,
+	HOW_OP_LABEL,
 	HOWS
 };
 
@@ -47,6 +48,8 @@ static enum how how_of(const struct nps_attached *a)
 		return a->at_end ? HOW_OP_END : HOW_OP_ENTRY;
 	if (a->id == NPS_PROBE_TORCH_MEMORY)
 		return HOW_TORCH_MEMORY;
+	if (nps_probe_rows__is_label(nps_probe_rows__get(a->id)))
+		return HOW_OP_LABEL;
 	return a->id == NPS_PROBE_NN_OPERANDS || a->id == NPS_PROBE_NN_PHASE1_END ? HOW_OPERANDS : HOW_MARK;
 }
 
@@ -123,7 +126,8 @@ static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
 	enum nps_uprobe_row row = nps_bpf_loader__uprobe_row(p->k);
 	static const enum nps_program entry[] = { NPS_PROG_ENTRY,  NPS_PROG_MARK,     NPS_PROG_OPERANDS,
-						  NPS_PROG_OP_END, NPS_PROG_OP_ENTRY, NPS_PROG_TORCH_MEMORY };
+						  NPS_PROG_OP_END, NPS_PROG_OP_ENTRY, NPS_PROG_TORCH_MEMORY,
+						  NPS_PROG_OP_LABEL };
 	int err = 0;
 
 	if (row == NPS_UPROBE_PERF) {

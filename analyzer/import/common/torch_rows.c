@@ -20,6 +20,7 @@ int nps_torch_rows__add(struct nps_model *model, uint64_t start, uint64_t end, u
 	t->python_id[i] = t->python_parent[i] = t->python_module[i] = NPS_NULL;
 	t->input_types[i] = t->input_shapes[i] = t->modules[i] = t->extra[i] = NPS_NONE;
 	t->ending[i] = NPS_ENDING_SEEN;
+	t->label[i] = 0;
 	nps_model__cover(model, start, end);
 	*row = i;
 	return 0;

@@ -33,14 +33,15 @@ struct torch_fill {
 	struct nps_torch_owner owner;
 	struct nps_input_pairs inputs;
 	struct nps_vec is_op; /* uint8_t: whether the row is an operator's, from owner.first on */
-	struct nps_map names; /* id of a text, of a node's + 1 << 32 -> name of the row */
+	struct nps_map names; /* probe << 32 | id of a text -> name of the row */
 	struct nps_index threads; /* sequence number -> thread that got it, or SEVERAL */
 };
 
 bool nps_torch_ops__is_probe(uint32_t probe)
 {
 	return probe == NPS_PROBE_TORCH_OP || probe == NPS_PROBE_TORCH_NODE ||
-	       probe == NPS_PROBE_TORCH_SEQUENCE || probe == NPS_PROBE_TORCH_BACKWARD;
+	       probe == NPS_PROBE_TORCH_SEQUENCE || probe == NPS_PROBE_TORCH_BACKWARD ||
+	       probe == NPS_PROBE_TORCH_LABEL;
 }
 
 /* --- names, as torch.profiler shows them --- */
@@ -73,10 +74,12 @@ static uint32_t call_name(struct torch_fill *f, const struct torch_call *call, i
 {
 	bool node = call->probe == NPS_PROBE_TORCH_NODE;
 	uint32_t text = nps_session__text(f->rec, call->slots[0]), name;
-	uint64_t key = (uint64_t)node << 32 | text;
+	uint64_t key = (uint64_t)call->probe << 32 | text;
 
 	if (call->probe == NPS_PROBE_TORCH_BACKWARD)
 		return nps_model__intern(f->m, BACKWARD, err);
+	if (call->probe == NPS_PROBE_TORCH_LABEL && text != NPS_NONE)
+		return text; /* the model's texts are those of the session */
 	name = nps_map__get(&f->names, key);
 	if (name != NPS_NONE)
 		return name;
@@ -174,7 +177,7 @@ static int64_t call_chain(const struct torch_fill *f, const struct torch_call *c
 {
 	uint32_t stack = NPS_NONE;
 
-	if (call->probe == NPS_PROBE_TORCH_OP && call->slots[1])
+	if ((call->probe == NPS_PROBE_TORCH_OP || call->probe == NPS_PROBE_TORCH_LABEL) && call->slots[1])
 		stack = nps_map__get(&f->rec->python.stack_of, call->slots[1]);
 	return stack == NPS_NONE ? NPS_NULL : (int64_t)stack;
 }
@@ -216,6 +219,7 @@ static int call_add(struct torch_fill *f, const struct torch_call *call)
 		return -errno;
 	*is_op = call->probe == NPS_PROBE_TORCH_OP;
 	t->ending[row] = call->ending;
+	t->label[row] = call->probe == NPS_PROBE_TORCH_LABEL;
 	t->callchain[row] = call_chain(f, call);
 	if (call->probe == NPS_PROBE_TORCH_OP)
 		return inputs_add(f, call, row);
