@@ -321,9 +321,12 @@
 	/* --profile-memory: becomes NPS_EV_MEMORY records, see event.h */ \
 	P(TORCH_MEMORY, "torch_npu::profiler::reportMemoryDataToNpuProfiler", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_IN64(1, 8, PTR), NPS_IN64(1, 16, SIZE), NPS_S0, NPS_S0) \
 	/* --ops: labels of record_function(), the object that it makes, the end of that */ \
-	P(TORCH_LABEL, "torch::autograd::profiler::record_function_enter*", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
-	P(TORCH_RECORD, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_V(1, ARG), NPS_V(2, ARG), NPS_S0, NPS_S0) \
-	P(TORCH_RECORD_END, "_ZN2at14RecordFunction3endEv", NPS_LIB_TORCH, NONE, OTHER, 0, NPS_V(1, ARG), NPS_S0, NPS_S0, NPS_S0)
+	P(TORCH_LABEL, "torch::autograd::profiler::record_function_enter*", NPS_LIB_TORCH, NONE, \
+	  OTHER, 0, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
+	P(TORCH_RECORD, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", NPS_LIB_TORCH, NONE, \
+	  OTHER, 0, NPS_V(1, ARG), NPS_V(2, ARG), NPS_S0, NPS_S0) \
+	P(TORCH_RECORD_END, "_ZN2at14RecordFunction3endEv", NPS_LIB_TORCH, NONE, \
+	  OTHER, 0, NPS_V(1, ARG), NPS_S0, NPS_S0, NPS_S0)
 /* clang-format on */
 
 #endif

@@ -31,8 +31,11 @@ static const struct nps_option_word generation_words[] = {
 };
 
 const struct nps_option_word nps_step_source_words[] = {
-	{ "auto", NPS_STEPS_AUTO, .help = "markers; of sessions without any, what repeats in the launches" },
+	{ "auto", NPS_STEPS_AUTO,
+	  .help = "the first of these that there is; of other profilers' data, markers" },
 	{ "marker", NPS_STEPS_MARKER, .help = "markers only" },
+	{ "optimizer", NPS_STEPS_OPTIMIZER, .help = "from one Optimizer.step of PyTorch to the next" },
+	{ "label", NPS_STEPS_LABEL, .help = "from one label of PyTorch to the next, of one that recurs" },
 	{ "period", NPS_STEPS_PERIOD, .help = "what repeats in the launches, also where there are markers" },
 	{ "none", NPS_STEPS_NONE, .help = "no steps" },
 	{ NULL },

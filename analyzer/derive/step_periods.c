@@ -8,10 +8,9 @@
 #include "base/map.h"
 #include "derive/derive.h"
 #include "derive/periods.h"
+#include "derive/step_labels.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,18 +262,6 @@ static int rows_add(struct launch_walk *w, const struct nps_periods *found)
 	return err;
 }
 
-static int metadata_add(struct nps_model *m)
-{
-	cJSON *own = cJSON_GetObjectItemCaseSensitive(m->metadata, "npuscope");
-
-	if (!cJSON_IsObject(own))
-		return 0;
-	if (!cJSON_AddStringToObject(own, "step_source", "period") ||
-	    !cJSON_AddNumberToObject(own, "step_confidence", round(m->step_confidence * 1000) / 1000))
-		return -ENOMEM;
-	return 0;
-}
-
 static int periods_find(struct launch_walk *w)
 {
 	struct nps_model *m = w->m;
@@ -296,7 +283,7 @@ static int periods_find(struct launch_walk *w)
 	if (m->steps_found)
 		err = rows_add(w, &found);
 	if (!err && m->steps_found)
-		err = metadata_add(m);
+		err = nps_step_metadata__set(m, "period");
 	nps_periods__free(&found);
 	return err;
 }
@@ -336,6 +323,11 @@ static int steps_clear(struct nps_model *m)
 	return err ? err : nps_table__resize(&m->step_trace.t, 0);
 }
 
+static bool wants_periods(const struct nps_model *m)
+{
+	return m->step_source == NPS_STEPS_AUTO || m->step_source == NPS_STEPS_PERIOD;
+}
+
 int nps_derive__step_periods(struct nps_model *m)
 {
 	struct launch_walk w;
@@ -352,7 +344,10 @@ int nps_derive__step_periods(struct nps_model *m)
 	err = err ? err : collectives_collect(&w);
 	err = err ? err : sequence_make(&w);
 	nps_index__cool(&w.calls);
-	err = err ? err : periods_find(&w);
+	if (!err && m->step_source != NPS_STEPS_PERIOD)
+		err = nps_step_labels__fill(m, w.times.data, w.times.len);
+	if (!err && !m->step.t.len && wants_periods(m))
+		err = periods_find(&w);
 	walk_free(&w);
 	return err;
 }

@@ -380,7 +380,7 @@ JUNK: dict[str, tuple[str, ...]] = {
     "-d": ("", "x", "0", "-1s", "10 parsecs", "1e99", "nan", "inf", "s"),
     "-o": ("",),
     "--task-source": ("", "x", "AUTO", "agent,host"),
-    "--step-marker": ("", "@1", "f@", "f@0", "f@5", "f@x", "f@12", "x" * 300),
+    "--step-marker": ("", "label:", "@1", "f@", "f@0", "f@5", "f@x", "f@12", "x" * 300),
     "--host-sys": ("", "x", "osrt,none"),
     "--level": ("", "x", "7", "-1", "1.5"),
     "--export": ("", "x", "text,x", "none,text"),

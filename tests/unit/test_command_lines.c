@@ -220,6 +220,7 @@ static void record_values(void **state)
 	assert_int_equal(a->rec.task_source, NPS_TASKS_HOST);
 	assert_string_equal(a->rec.step_marker, "f");
 	assert_int_equal(a->rec.step_arg, 2);
+	assert_null(a->rec.step_label);
 	assert_true(a->rec.driver.tasks && !a->rec.driver.calls && a->rec.driver.requested);
 	assert_true(a->rec.stacks.on_cpu && !a->rec.stacks.off_cpu && a->rec.host_requested);
 	assert_true(a->rec.mstx.off && !a->rec.osrt && !a->rec.host_sys);
@@ -231,6 +232,9 @@ static void record_values(void **state)
 	assert_int_equal(a->rec.host_sys, NPS_HOST_SYS_SAMPLED);
 	assert_true(!a->rec.osrt);
 	assert_true(record("-a")->rec.devices.all);
+	a = record("-a --step-marker label:f@2");
+	assert_string_equal(a->rec.step_label, "label:f@2");
+	assert_true(!a->rec.step_marker && !a->rec.step_arg);
 	assert_int_equal(record("-a --ops all")->rec.ops, NPS_OPS_ALL);
 	assert_int_equal(record("-a --ops npu")->rec.ops, NPS_OPS_NPU);
 	assert_int_equal(record("-a --ops none")->rec.ops, NPS_OPS_NONE);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <string.h>
 
 #include "import/session/steps.h"
 
@@ -48,6 +49,10 @@ static void marker_arguments(void **state)
 	assert_int_equal(nps_step_marker_arg("lib.so:f@4"), 4);
 	assert_int_equal(nps_step_marker_arg("lib.so:f@5"), 0);
 	assert_int_equal(nps_step_marker_arg("lib.so:f@12"), 0);
+	assert_int_equal(nps_step_marker_arg("label:f@1"), 0);
+	assert_null(nps_step_marker_label(NULL));
+	assert_null(nps_step_marker_label("lib.so:f"));
+	assert_string_equal(nps_step_marker_label("label:f@1"), "f@1");
 }
 
 static void marks_bound_steps(void **state)
@@ -87,12 +92,62 @@ static void numbers_come_from_the_argument(void **state)
 	assert_int_equal(NPS_AT(&model.procs[0].steps, struct nps_step, 1).number, 51);
 }
 
+static uint32_t known_text(uint64_t id, const char *text)
+{
+	uint32_t string = nps_strings__add(&model.strings, text, strlen(text));
+
+	assert_int_equal(nps_map__put(&model.string_ids, id, string), 0);
+	return string;
+}
+
+static void label(struct nps_proc *proc, uint64_t at, uint64_t text, uint16_t probe)
+{
+	struct nps_event *ev = nps_vec__push(&proc->torch);
+
+	*ev = (struct nps_event){
+		.kind = NPS_EV_API, .probe = probe, .start = at, .dur = 5, .call.slot = { text }
+	};
+}
+
+/* Labels of PyTorch, and marks of mstx, with the text of the marker, in each process. */
+static void labels_bound_steps(void **state)
+{
+	uint32_t text = known_text(1, "step@1"), other = known_text(2, "step");
+	struct nps_mstx_mark *mark;
+	struct nps_proc *proc;
+	const struct nps_step *steps;
+
+	(void)state;
+	model.json = cJSON_Parse("{\"request\": {\"step_marker\": \"label:step@1\"}}");
+	proc = nps_session__proc(&model, 7);
+	label(proc, 200, 1, NPS_PROBE_TORCH_LABEL); /* in the order in which they end */
+	label(proc, 100, 1, NPS_PROBE_TORCH_LABEL);
+	label(proc, 120, 2, NPS_PROBE_TORCH_LABEL);
+	label(proc, 130, 1, NPS_PROBE_TORCH_OP); /* an operator by that name */
+	label(proc, 140, 3, NPS_PROBE_TORCH_LABEL); /* its text was lost */
+	mark = nps_vec__push(&proc->marks);
+	*mark = (struct nps_mstx_mark){ .start = 300, .message = text };
+	mark = nps_vec__push(&proc->marks);
+	*mark = (struct nps_mstx_mark){ .start = 350, .message = other };
+	nps_session__proc(&model, 8);
+	assert_int_equal(nps_steps__build(&model), 0);
+	proc = &model.procs[0];
+	assert_int_equal(proc->steps.len, 2);
+	steps = proc->steps.data;
+	assert_int_equal(steps[0].start, 100);
+	assert_int_equal(steps[0].end, 200);
+	assert_int_equal(steps[1].end, 300);
+	assert_int_equal(steps[1].number, 1);
+	assert_int_equal(model.procs[1].steps.len, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(marker_arguments),
 		cmocka_unit_test_setup_teardown(marks_bound_steps, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_come_from_the_argument, setup, teardown),
+		cmocka_unit_test_setup_teardown(labels_bound_steps, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,8 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	if (o->step_marker) {
 		snprintf(marker, sizeof(marker), o->step_arg ? "%s@%d" : "%s", o->step_marker, o->step_arg);
 		cJSON_AddStringToObject(r, "step_marker", marker);
+	} else if (o->step_label) {
+		cJSON_AddStringToObject(r, "step_marker", o->step_label);
 	} else {
 		cJSON_AddNullToObject(r, "step_marker");
 	}

@@ -60,6 +60,7 @@ struct nps_record_opts {
 	int level;
 	enum nps_task_source_kind task_source;
 	const char *step_marker; /* function name, NULL: none */
+	const char *step_label; /* "label:" and its text, NULL: none; the analyzer finds it */
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk */

@@ -46,13 +46,24 @@ static int pids_parse(void *opts, const char *text)
 	}
 }
 
-/* "FUNCTION" or "FUNCTION@N" */
+#define LABEL "label:"
+
+/* "FUNCTION", "FUNCTION@N", or "label:TEXT" */
 static int marker_parse(void *opts, const char *text)
 {
 	struct nps_record_args *a = opts;
 	const char *at = strrchr(text, '@');
 	size_t len = at ? (size_t)(at - text) : strlen(text);
 
+	if (!strncmp(text, LABEL, strlen(LABEL))) {
+		if (!text[strlen(LABEL)] || strlen(text) >= sizeof(a->marker))
+			return -EINVAL;
+		strcpy(a->marker, text);
+		a->rec.step_label = a->marker;
+		a->rec.step_marker = NULL;
+		a->rec.step_arg = 0;
+		return 0;
+	}
 	if (!len || len >= sizeof(a->marker))
 		return -EINVAL;
 	if (at && (at[1] < '1' || at[1] > '4' || at[2]))
@@ -60,6 +71,7 @@ static int marker_parse(void *opts, const char *text)
 	memcpy(a->marker, text, len);
 	a->marker[len] = '\0';
 	a->rec.step_marker = a->marker;
+	a->rec.step_label = NULL;
 	a->rec.step_arg = at ? at[1] - '0' : 0;
 	return 0;
 }
@@ -218,9 +230,10 @@ static const struct nps_option record_options[] = {
 	  .words = level_words, .value = "1" },
 	{ NPS_OPTION_FLAG, 0, "record-shapes", .help = "Shapes, data types and formats of operators' tensors",
 	  AT(bool, rec.shapes) },
-	{ NPS_OPTION_CUSTOM, 0, "step-marker", "FUNC[@N]",
-	  "A step begins when the job enters this function; its Nth integer argument is the step's number",
-	  .parse = marker_parse, .valid = "a function's name, or NAME@N with N from 1 to 4",
+	{ NPS_OPTION_CUSTOM, 0, "step-marker", "FUNC[@N]|label:TEXT",
+	  "A step begins when the job enters this function, whose Nth integer argument is the step's number, "
+	  "or where this label of PyTorch (with --ops) or mark of mstx begins",
+	  .parse = marker_parse, .valid = "a function's name, NAME@N with N from 1 to 4, or label:TEXT",
 	  .otherwise = "no steps" },
 	{ NPS_OPTION_WORD, 0, "mstx", .help = "Marks and ranges that the job sets", AT(bool, rec.mstx.off),
 	  .words = mstx_words, .value = "on", .bare = "on" },

@@ -7,11 +7,18 @@
 #include <errno.h>
 #include <string.h>
 
+const char *nps_step_marker_label(const char *marker)
+{
+	static const char prefix[] = "label:";
+
+	return marker && !strncmp(marker, prefix, sizeof(prefix) - 1) ? marker + sizeof(prefix) - 1 : NULL;
+}
+
 unsigned int nps_step_marker_arg(const char *marker)
 {
 	const char *at = marker ? strrchr(marker, '@') : NULL;
 
-	if (!at || at[1] < '1' || at[1] > '4' || at[2])
+	if (!at || nps_step_marker_label(marker) || at[1] < '1' || at[1] > '4' || at[2])
 		return 0;
 	return at[1] - '0';
 }
@@ -69,12 +76,78 @@ static void drop_gaps(struct nps_proc *proc)
 	proc->steps.len = kept;
 }
 
+static bool is_labelled(const struct nps_session *model, uint32_t text, const char *label)
+{
+	return text != NPS_NONE && !strcmp(nps_strings__get(&model->strings, text), label);
+}
+
+static int label_start_add(struct nps_vec *starts, uint64_t start)
+{
+	struct nps_key *key = nps_vec__push(starts);
+
+	if (!key)
+		return -errno;
+	*key = (struct nps_key){ .key = start };
+	return 0;
+}
+
+/* Steps of one process from labels of PyTorch, and marks and ranges of mstx, with the text LABEL. */
+static int build_from_label(const struct nps_session *model, struct nps_proc *proc, const char *label,
+			    struct nps_vec *starts)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < proc->torch.len; i++) {
+		const struct nps_event *ev = &NPS_AT(&proc->torch, struct nps_event, i);
+
+		if (ev->probe == NPS_PROBE_TORCH_LABEL &&
+		    is_labelled(model, nps_session__text(model, ev->call.slot[0]), label))
+			err = label_start_add(starts, ev->start);
+	}
+	for (size_t i = 0; !err && i < proc->marks.len; i++) {
+		const struct nps_mstx_mark *mark = &NPS_AT(&proc->marks, struct nps_mstx_mark, i);
+
+		if (is_labelled(model, mark->message, label))
+			err = label_start_add(starts, mark->start);
+	}
+	err = err ? err : nps_vec__resize(starts, 2 * starts->len);
+	if (err || !starts->len)
+		return err;
+	nps_sort_keys(starts->data, (struct nps_key *)starts->data + starts->len / 2, starts->len / 2);
+	for (size_t i = 0; !err && i < starts->len / 2; i++) {
+		struct nps_event mark = { .start = NPS_AT(starts, struct nps_key, i).key };
+
+		err = add_mark(proc, &mark, 0);
+	}
+	if (proc->steps.len)
+		proc->steps.len--; /* nothing ended the last one */
+	return err;
+}
+
+static int build_from_labels(struct nps_session *model, const char *label)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; !err && p < model->nprocs; p++) {
+		struct nps_vec starts;
+
+		nps_vec__init(&starts, model->tmpfd, sizeof(struct nps_key));
+		err = build_from_label(model, &model->procs[p], label, &starts);
+		nps_vec__free(&starts);
+	}
+	return err;
+}
+
 int nps_steps__build(struct nps_session *model)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
-	unsigned int arg = nps_step_marker_arg(nps_json_str(request, "step_marker", NULL));
+	const char *marker = nps_json_str(request, "step_marker", NULL);
+	unsigned int arg = nps_step_marker_arg(marker);
 	struct nps_vec keys;
 	int err;
+
+	if (nps_step_marker_label(marker))
+		return build_from_labels(model, nps_step_marker_label(marker));
 
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	err = sorted_marks(model, &keys);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps: the intervals between calls of the function named with --step-marker. */
+/* Steps: the intervals between calls of the function, or begins of the label, named with --step-marker. */
 #ifndef NPS_STEPS_H
 #define NPS_STEPS_H
 
 #include "import/session/session_model.h"
+
+/* TEXT of a marker that is "label:TEXT", NULL: it is a function. */
+const char *nps_step_marker_label(const char *marker);
 
 /* N of a marker that ends in `@N` (1..4): the argument that holds the step's number; 0 if none. */
 unsigned int nps_step_marker_arg(const char *marker);

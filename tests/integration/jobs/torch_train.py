@@ -18,6 +18,7 @@ import time
 
 import torch
 from torch import nn
+from torch.profiler import record_function
 from torch.utils.data import DataLoader, Dataset
 
 CLASSES = 4
@@ -195,6 +196,13 @@ class Rank:
         state = {name: tensor.cpu() for name, tensor in self.model.state_dict().items()}
         torch.save({"step": step, "model": state}, self.args.checkpoint)
 
+    def labelled_step(self, step):
+        if not self.args.labels:
+            self.step(step)
+            return
+        with record_function("loop"), record_function(f"iteration {step}"):
+            self.step(step)
+
     def step(self, step):
         args, begin = self.args, time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
         if self.npu:
@@ -218,7 +226,7 @@ class Rank:
     def loop(self):
         start = step = 0
         while not self.stopping and (not self.args.steps or step < self.args.steps):
-            self.step(step)
+            self.labelled_step(step)
             step += 1
             start = start or time.monotonic()
             if self.args.seconds and time.monotonic() - start >= self.args.seconds:
@@ -281,6 +289,7 @@ def main():
     add("--checkpoint-every", type=int, default=0, help="every Nth step saves the model")
     add("--checkpoint", default="checkpoint.pt", help="the file")
     add("--ranks", type=int, default=1, help="processes, a device each; their gradients are summed")
+    add("--labels", action="store_true", help="each step is in two labels, `loop` and `iteration N`")
     add("--wait", action="store_true", help="print `loaded PID` and wait for a line before anything is done (one rank)")
     add("--profile", help="run under torch.profiler and write its counts of operators to this file")
     args = parser.parse_args()
