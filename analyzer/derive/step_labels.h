@@ -6,9 +6,9 @@
 #include "model/model.h"
 
 /*
- * Fills `step` and `found_step` of MODEL as model->step_source allows: AUTO is OPTIMIZER, and LABEL where it has
- * none. TIMES: when the N launches of the process were submitted, in order. No rows: there are no steps.
- * 0 or negative errno.
+ * Fills `step` and `found_step` of MODEL as model->step_source allows: AUTO is OPTIMIZER, and LABEL where
+ * it has none. TIMES: when the N launches of the process were submitted, in order. No rows: there are no
+ * steps. 0 or negative errno.
  */
 int nps_step_labels__fill(struct nps_model *model, const uint64_t *times, size_t n);
 
