@@ -737,7 +737,7 @@ class Session:
 def catalogue() -> dict[str, tuple[int, bool]]:
     """symbol -> (id, is it probed at its return), from kheaders/catalog_rows.h."""
     text = (ROOT / "kheaders" / "catalog_rows.h").read_text()
-    rows = re.findall(r'^\tP\((\w+), "([^"]*)", [^,]+, \w+, \w+, ([^,]+),', text, re.M)
+    rows = re.findall(r'^\tP\((\w+), "([^"]*)", [^,]+, \w+,[\s\\]+\w+, ([^,]+),', text, re.M)
     assert len(rows) > 250, "kheaders/catalog_rows.h is written in another way now"
     return {symbol: (i + 1, "NPS_P_RET" in flags) for i, (_name, symbol, flags) in enumerate(rows)}
 
