@@ -85,12 +85,18 @@ class Images(Dataset):
 MODELS = {"conv": Net, "linear": Perceptron, "deep": Deep}
 
 
-def read_slow_file(seconds):
+def read_slow_file(seconds, _device):
     """A step that is slow because its thread sleeps."""
     time.sleep(seconds)
 
 
-def augment_in_python(seconds):
+def choose_on_device(_seconds, device):
+    """A step that is slow because its kernel is (NPUSIM_SLOW_KERNEL=TopK:NS)."""
+    scores = torch.zeros(8).to(device)
+    return scores.topk(1)
+
+
+def augment_in_python(seconds, _device):
     """A step that is slow because Python computes."""
     end, total = time.perf_counter() + seconds, 0
     while time.perf_counter() < end:
@@ -98,7 +104,7 @@ def augment_in_python(seconds):
     return total
 
 
-SLOW = {"sleep": read_slow_file, "loop": augment_in_python}
+SLOW = {"sleep": read_slow_file, "loop": augment_in_python, "device": choose_on_device}
 
 
 class StepLog:
@@ -208,7 +214,7 @@ class Rank:
         if self.npu:
             self.npu.npu.set_step(step)
         if args.slow_every and step % args.slow_every == args.slow_every - 1:
-            SLOW[args.slow_how](args.slow_ms / 1e3)
+            SLOW[args.slow_how](args.slow_ms / 1e3, self.device)
         self.losses.append(self.infer_step() if args.inference else self.train_step())
         if args.checkpoint_every and step % args.checkpoint_every == args.checkpoint_every - 1 and self.rank == 0:
             self.save_checkpoint(step)
