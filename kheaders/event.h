@@ -368,7 +368,10 @@ struct nps_input_head {
 	__u8 reserved;
 };
 
-/* PYSTACK: of the call, or entry-only probe, of `probe` that the thread entered at `start`; dur is 0. */
+/*
+ * PYSTACK: of the call, or entry-only probe, of `probe` that the thread entered at `start`; dur is 0. Or a
+ * sample: `probe` is NPS_PY_RAN or NPS_PY_SLEPT (python_stack.h).
+ */
 struct nps_event_python {
 	__u64 stack; /* id of a stack of python.nps */
 	__u64 reserved[3];

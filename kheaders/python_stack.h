@@ -12,6 +12,14 @@
 #define NPS_PY_AT_LAUNCH 0x1 /* calls that queue a kernel, phases of operators, queries of their cache */
 #define NPS_PY_AT_OP 0x2 /* operators of PyTorch */
 
+/*
+ * `probe` of samples, which belong to no call: `start` and `dur` are what they stand for. The stack of a
+ * sleep is that of its begin.
+ */
+#define NPS_PY_RAN 0xffff /* ran at the end of it, and is one sample of the clock */
+#define NPS_PY_SLEPT 0xfffe /* had no CPU all the time */
+#define NPS_PY_SAMPLE_HZ 99 /* of what runs, with NPS_PY_AT_OP */
+
 /* First byte of a record in the rings, beyond enum nps_kind and enum nps_string_what. */
 enum nps_py_record { NPS_PY_STACK = 96, NPS_PY_CODE = 97 };
 

@@ -210,6 +210,13 @@ int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k)
 							   : -1;
 }
 
+int nps_bpf_loader__share_python(struct nps_bpf_loader *k, struct bpf_object *obj)
+{
+	int err = share_map(obj, k->runtime->maps.python_processes);
+
+	return err ? err : share_map(obj, k->runtime->maps.python_sent);
+}
+
 static int load_runtime(struct nps_bpf_loader *k, const struct nps_bpf_loader_opts *opts)
 {
 	bool session = k->cap.uprobe == NPS_UPROBE_SESSION;

@@ -143,7 +143,8 @@ static const struct nps_option_word stack_words[] = {
 
 static const struct nps_option_word python_words[] = {
 	{ "launch", NPS_PY_AT_LAUNCH, .help = "of calls that launch kernels" },
-	{ "op", NPS_PY_AT_OP, .help = "of PyTorch's operators" },
+	{ "op", NPS_PY_AT_OP,
+	  .help = "of PyTorch's operators; and of what runs (sampled) or sleeps between them" },
 	{ "none", 0, .help = "nothing" },
 	{ NULL },
 };

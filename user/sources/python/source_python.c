@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "attach/python/python_find.h"
+#include "attach/python_sampler.h"
 #include "capture/capture.h"
 #include "core/clocks.h"
 #include "core/log.h"
@@ -23,11 +24,28 @@ struct python_source {
 	int processes; /* map: pid -> struct nps_py_process */
 	uint32_t programs; /* number of those that were found: distinguishes them in hashes of stacks */
 	unsigned found, unreadable;
+	struct nps_python_sampler *sampler; /* NULL: nothing is sampled */
 };
 
 static bool python_wanted(const struct nps_record_opts *opts)
 {
 	return opts->python_at;
+}
+
+/* Between operators: which line the thread was in. Without it the capture continues. */
+static void python_sample(struct nps_capture *c, struct python_source *py)
+{
+	int err;
+
+	if (!(c->opts->python_at & NPS_PY_AT_OP))
+		return;
+	err = nps_python_sampler__open(c->shared.kernel, &py->sampler);
+	if (err == 0)
+		return;
+	nps_warn("no Python stacks of what runs or sleeps between operators: %s: the line that makes a step "
+		 "slow is not found",
+		 strerror(-err));
+	c->degraded = true;
 }
 
 static int python_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
@@ -41,8 +59,10 @@ static int python_start(struct nps_capture *c, struct nps_source *s, enum nps_st
 	if (!py)
 		return -ENOMEM;
 	py->processes = nps_bpf_loader__python_fd(c->shared.kernel);
-	if (py->processes >= 0)
+	if (py->processes >= 0) {
+		python_sample(c, py);
 		return 0;
+	}
 	nps_warn("no Python stacks: they need the BPF programs of Linux 5.8 and later: `npuscope doctor` "
 		 "shows "
 		 "what this kernel lacks");
@@ -172,6 +192,10 @@ static void python_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 {
 	struct python_source *py = s->state;
 
+	if (stage == NPS_END_DETACH) {
+		nps_python_sampler__close(py->sampler);
+		py->sampler = NULL;
+	}
 	if (stage != NPS_END_RELEASE)
 		return;
 	c->degraded |= py->unreadable > 0;
@@ -199,8 +223,12 @@ static void python_describe(const struct nps_capture *c, const struct nps_source
 
 static void python_free(struct nps_capture *c, struct nps_source *s)
 {
+	struct python_source *py = s->state;
+
 	(void)c;
-	free(s->state);
+	if (py)
+		nps_python_sampler__close(py->sampler);
+	free(py);
 }
 
 const struct nps_source_ops nps_source_python = {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * Python stacks between calls that are probed: of what runs, by the clock, and of sleeps. They show the line
+ * that a thread is in while it gives the device nothing to do.
+ *
+ * These programs interrupt those of probes, so states of threads are their own; code objects and stacks
+ * that were sent are in the map that all share.
+ */
+#include "common.bpf.h"
+#include "python.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u64 period_ns = 0; /* of samples */
+const volatile __u64 sleep_min = 1000000; /* shorter sleeps are not sent, ns */
+
+struct python_sleep {
+	__u64 since; /* 0: it does not sleep */
+	__u64 stack;
+	__u64 pid_tgid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct python_sleep);
+} python_sleepers SEC(".maps");
+
+static const struct python_sleep no_python_sleep = {};
+
+/* Needed where the maps are hashes. */
+SEC("raw_tp/sched_process_exit")
+int python_thread_ended(struct bpf_raw_tracepoint_args *ctx)
+{
+	local_forget(&python_sleepers);
+	local_forget(&python_threads);
+	return 0;
+}
+
+static __always_inline void sample_send(__u16 what, __u64 pid_tgid, __u64 stack, __u64 start, __u64 dur)
+{
+	void *ring = this_ring();
+	struct nps_event *e = event_reserve(ring, NPS_EV_PYSTACK);
+
+	if (!e)
+		return;
+	e->probe = what;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = start;
+	e->dur = dur;
+	e->python.stack = stack;
+	e->python.reserved[0] = e->python.reserved[1] = e->python.reserved[2] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+SEC("perf_event")
+int python_runs(void *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), stack;
+
+	if (!target_flags(pid_tgid >> 32))
+		return 0;
+	stack = python_stack(pid_tgid >> 32);
+	if (stack)
+		sample_send(NPS_PY_RAN, pid_tgid, stack, bpf_ktime_get_ns() - period_ns, period_ns);
+	return 0;
+}
+
+/* The stack is that of when it fell asleep: at the switch back the memory is that of another process. */
+SEC("tp_btf/sched_switch")
+int python_switched(__u64 *ctx)
+{
+	bool preempted = ctx[0];
+	struct task_struct *next = (void *)ctx[2];
+	struct python_sleep *s = local_of(&python_sleepers, next);
+	__u64 now, pid_tgid, stack;
+
+	if (s && s->since) {
+		now = bpf_ktime_get_ns();
+		if (now - s->since >= sleep_min)
+			sample_send(NPS_PY_SLEPT, s->pid_tgid, s->stack, s->since, now - s->since);
+		s->since = 0;
+	}
+	pid_tgid = bpf_get_current_pid_tgid();
+	if (preempted || !target_flags(pid_tgid >> 32))
+		return 0;
+	stack = python_stack(pid_tgid >> 32);
+	s = stack ? local_get(&python_sleepers, &no_python_sleep) : NULL;
+	if (!s)
+		return 0;
+	s->stack = stack;
+	s->pid_tgid = pid_tgid;
+	s->since = bpf_ktime_get_ns();
+	return 0;
+}
