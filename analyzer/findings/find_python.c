@@ -3,6 +3,7 @@
 #include "findings/findings.h"
 
 #include "derive/group_by.h"
+#include "findings/slow_lines.h"
 #include "model/python_launch.h"
 
 #include <cjson/cJSON.h>
@@ -69,10 +70,12 @@ static void lines_report(struct python_lines *p, cJSON *document)
 static int python_find(struct nps_find *find)
 {
 	struct python_lines p = { .model = find->model };
-	int err;
+	int err = 0;
 
-	if (!find->model->py_launch.t.len)
-		return 0;
+	if (find->model->py_launch.t.len || find->model->py_sample.t.len)
+		err = nps_slow_lines__find(find);
+	if (err || !find->model->py_launch.t.len)
+		return err;
 	nps_group_by__init(&p.lines, find->model, sizeof(struct nps_group));
 	err = lines_collect(&p);
 	if (!err && nps_group_by__len(&p.lines))

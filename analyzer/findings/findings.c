@@ -2,12 +2,14 @@
 #include "findings/findings.h"
 
 #include "base/json_writer.h"
+#include "findings/slow_lines.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int nps_find__add(struct nps_find *find, const char *id, double share, cJSON *numbers, cJSON *where,
 		  const char *advice, const char *title, ...)
@@ -41,17 +43,30 @@ static double share_of(const cJSON *finding)
 	return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(finding, "share"));
 }
 
+/*
+ * The line that makes steps slow is the cause of what other findings describe, and what can be changed. So it
+ * stands first, unless it hardly matters.
+ */
+static bool is_cause(const cJSON *finding)
+{
+	const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(finding, "id"));
+
+	return id && !strcmp(id, NPS_FIND_SLOW_STEPS) && share_of(finding) >= 0.01;
+}
+
 struct ranked {
 	cJSON *finding;
 	int ordinal;
 };
 
-/* The heaviest first; of equal ones the earlier. */
+/* Causes, then the heaviest first; of equal ones the earlier. */
 static int by_share(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 	double p = share_of(x->finding), q = share_of(y->finding);
 
+	if (is_cause(x->finding) != is_cause(y->finding))
+		return is_cause(y->finding) - is_cause(x->finding);
 	return p != q ? (p < q ? 1 : -1) : x->ordinal - y->ordinal;
 }
 

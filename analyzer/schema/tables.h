@@ -324,6 +324,14 @@ enum nps_api_type {
 	C(text, frames)                                                                                      \
 	C(text, line)
 
+/* Python stacks of threads that ran (slept 0: a sample of the clock) or slept in that time. */
+#define NPS_PY_SAMPLE_COLUMNS(C)                                                                             \
+	C(time, start)                                                                                       \
+	C(time, end)                                                                                         \
+	C(u64, gtid)                                                                                         \
+	C(u8, slept)                                                                                         \
+	C(text, frames)
+
 /*
  * connection: NPS_NO_ID none. device_*: of the mark on the device, 0 none; device, stream, task: of its run
  */
@@ -659,6 +667,7 @@ enum nps_api_type {
 	T(irq, NPS_IRQ_COLUMNS)                                                                              \
 	T(stack, NPS_STACK_COLUMNS)                                                                          \
 	T(py_launch, NPS_PY_LAUNCH_COLUMNS)                                                                  \
+	T(py_sample, NPS_PY_SAMPLE_COLUMNS)                                                                  \
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \

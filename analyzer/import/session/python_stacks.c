@@ -272,6 +272,11 @@ static uint64_t entry_key(uint32_t tid, uint64_t start)
 	return nps_hash2(tid, start);
 }
 
+static bool is_sample(const struct nps_event *ev)
+{
+	return ev->probe == NPS_PY_RAN || ev->probe == NPS_PY_SLEPT;
+}
+
 /* By thread and start: the row of a stack. */
 static int map_entries(const struct nps_session *rec, const struct nps_proc *proc, struct nps_map *map)
 {
@@ -281,7 +286,7 @@ static int map_entries(const struct nps_session *rec, const struct nps_proc *pro
 		const struct nps_event *ev = &NPS_AT(&proc->py_entries, struct nps_event, i);
 		uint32_t row = nps_map__get(&rec->python.stack_of, ev->python.stack);
 
-		if (row != NPS_NONE)
+		if (row != NPS_NONE && !is_sample(ev))
 			err = nps_map__put(map, entry_key(ev->tid, ev->start), row);
 	}
 	return err;
@@ -389,6 +394,31 @@ static int fill_launches(struct nps_model *model, const struct nps_session *rec,
 	return err;
 }
 
+/* --- samples --- */
+
+static int fill_samples(struct nps_model *model, const struct nps_session *rec, const struct nps_proc *proc)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < proc->py_entries.len; i++) {
+		const struct nps_event *ev = &NPS_AT(&proc->py_entries, struct nps_event, i);
+		uint32_t row = nps_map__get(&rec->python.stack_of, ev->python.stack);
+		uint64_t start = nps_session__real(rec, NPS_MAX(ev->start, rec->begin));
+
+		if (row == NPS_NONE || !is_sample(ev) || ev->start + ev->dur <= rec->begin)
+			continue;
+		err = nps_py_sample_table__add(
+			&model->py_sample,
+			&(struct nps_py_sample_row){
+				.start = start,
+				.end = nps_session__real(rec, ev->start + ev->dur),
+				.gtid = nps_proc__gtid(proc, ev->tid),
+				.slept = ev->probe == NPS_PY_SLEPT,
+				.frames = NPS_AT(&rec->python.stacks, struct python_stack, row).frames });
+	}
+	return err;
+}
+
 /* --- call chains of operators --- */
 
 /* The frames of stack ROW, innermost first, as rows of `frame`. */
@@ -465,6 +495,9 @@ int nps_python_stacks__fill(struct nps_model *model, struct nps_session *rec, co
 	if (err)
 		goto out;
 	err = fill_launches(model, rec, &s);
+	if (err)
+		goto out;
+	err = fill_samples(model, rec, proc);
 	if (err)
 		goto out;
 	err = fill_chains(model, rec);
