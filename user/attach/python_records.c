@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attach/python_records.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -20,16 +21,25 @@ struct record_buffer {
 
 struct nps_python_records {
 	struct nps_stream *stream;
+	uint64_t most; /* bytes of the stream */
+	atomic_ullong left_out;
 	struct record_buffer stacks, codes;
 };
 
-struct nps_python_records *nps_python_records__new(struct nps_stream *stream)
+struct nps_python_records *nps_python_records__new(struct nps_stream *stream, uint64_t most)
 {
 	struct nps_python_records *r = calloc(1, sizeof(*r));
 
-	if (r)
-		r->stream = stream;
+	if (!r)
+		return NULL;
+	r->stream = stream;
+	r->most = most;
 	return r;
+}
+
+uint64_t nps_python_records__left_out(const struct nps_python_records *r)
+{
+	return r ? atomic_load(&r->left_out) : 0;
 }
 
 void nps_python_records__free(struct nps_python_records *r)
@@ -231,10 +241,20 @@ static void add_code(struct nps_python_records *r, const struct nps_py_code *c)
 	r->codes.used -= (uint32_t)(RECORD_MOST - used);
 }
 
+/* Is there room for a record of N bytes? Chunks have headers, too, which do not matter. */
+static bool has_room(const struct nps_python_records *r, size_t n)
+{
+	return r->stream->size + r->codes.used + r->stacks.used + n <= r->most;
+}
+
 void nps_python_records__add(struct nps_python_records *r, const void *data, size_t size)
 {
 	const struct nps_py_stack *s = data;
 
+	if (!has_room(r, s->kind == NPS_PY_CODE ? RECORD_MOST : size)) {
+		atomic_fetch_add(&r->left_out, 1);
+		return;
+	}
 	if (s->kind == NPS_PY_CODE) {
 		add_code(r, data);
 		return;

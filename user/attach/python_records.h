@@ -16,8 +16,13 @@
 
 struct nps_python_records;
 
-/* Records of STREAM, which must outlive them. NULL: no memory. */
-struct nps_python_records *nps_python_records__new(struct nps_stream *stream);
+#define NPS_PYTHON_BYTES_MAX (512ULL << 20) /* of python.nps: a job can make code objects forever */
+
+/*
+ * Records of STREAM, which must outlive them. Once it has MOST bytes, others are left out, and counted. NULL:
+ * no memory.
+ */
+struct nps_python_records *nps_python_records__new(struct nps_stream *stream, uint64_t most);
 void nps_python_records__free(struct nps_python_records *r);
 
 /* Is this record of a ring, of SIZE bytes, one of Python? */
@@ -25,6 +30,9 @@ bool nps_python_records__is(const void *data, size_t size);
 
 /* Adds such a record. */
 void nps_python_records__add(struct nps_python_records *r, const void *data, size_t size);
+
+/* Stacks and code objects that were left out. From any thread. NULL: 0. */
+uint64_t nps_python_records__left_out(const struct nps_python_records *r);
 
 /* Writes what was added. NULL: does nothing. */
 void nps_python_records__flush(struct nps_python_records *r);

@@ -651,7 +651,7 @@ int nps_reader__start(struct nps_bpf_loader *k, struct nps_session_writer *s,
 	      : !r->cpus			  ? -ENOMEM
 						  : buffer_init(r, &r->strings, 0);
 	if (!err && s->python.fd >= 0) {
-		r->python = nps_python_records__new(&s->python);
+		r->python = nps_python_records__new(&s->python, NPS_PYTHON_BYTES_MAX);
 		err = r->python ? 0 : -ENOMEM;
 	}
 	if (err)
@@ -736,6 +736,7 @@ void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 	c->sums_failed = atomic_load_explicit(&r->sums_failed, memory_order_relaxed);
 	c->processes_lost = atomic_load_explicit(&r->processes_lost, memory_order_relaxed);
 	c->texts_cut = atomic_load_explicit(&r->cut, memory_order_relaxed);
+	c->python_left_out = nps_python_records__left_out(r->python);
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }
 

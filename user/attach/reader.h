@@ -46,6 +46,7 @@ struct nps_reader_counts {
 	uint64_t sums_failed; /* times that sums could not be read: their calls are missing */
 	uint64_t bytes;
 	uint64_t processes_lost; /* notices of forks, execs and exits for which there was no memory */
+	uint64_t python_left_out; /* Python stacks and code objects, once python.nps was full */
 	uint64_t texts_cut; /* by the reader; BPF programs count their own */
 };
 

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "attach/python/python_find.h"
+#include "attach/python_records.h"
 #include "attach/python_sampler.h"
 #include "capture/capture.h"
 #include "core/clocks.h"
 #include "core/log.h"
+#include "core/session_json.h"
 #include "python_stack.h"
 #include "sources/source_rows.h"
 
@@ -188,6 +190,29 @@ static const char *python_turn(struct nps_capture *c, struct nps_source *s, enum
 	return NULL;
 }
 
+/* What python.nps had no room for. */
+static uint64_t python_left_out(const struct nps_capture *c)
+{
+	struct nps_reader_counts n = {};
+
+	if (c->shared.reader)
+		nps_reader__counts(c->shared.reader, &n);
+	return n.python_left_out;
+}
+
+static void python_report_full(struct nps_capture *c)
+{
+	uint64_t n = python_left_out(c);
+
+	if (!n)
+		return;
+	nps_warn("python.nps reached its limit of %llu MiB: %llu Python stacks and code objects are missing: "
+		 "does "
+		 "the job make code (exec, lambdas in a loop) all the time?",
+		 NPS_PYTHON_BYTES_MAX >> 20, (unsigned long long)n);
+	c->degraded = true;
+}
+
 static void python_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
 	struct python_source *py = s->state;
@@ -199,6 +224,7 @@ static void python_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 	if (stage != NPS_END_RELEASE)
 		return;
 	c->degraded |= py->unreadable > 0;
+	python_report_full(c);
 	if (py->found)
 		return;
 	nps_warn("no process ran a Python that npuscope knows: there are no Python stacks: --verbose lists "
@@ -212,7 +238,8 @@ static void python_describe(const struct nps_capture *c, const struct nps_source
 	uint32_t at = c->opts->python_at;
 
 	(void)s;
-	(void)session;
+	if (section == NPS_SECTION_TOTALS)
+		nps_json__add_u64(session, "python_left_out", python_left_out(c));
 	if (section != NPS_SECTION_REQUEST || !at)
 		return;
 	cJSON_AddStringToObject(part, "py_stacks",
@@ -234,7 +261,6 @@ static void python_free(struct nps_capture *c, struct nps_source *s)
 const struct nps_source_ops nps_source_python = {
 	.name = "python",
 	.optional = true,
-	.uncosted = "Python stacks",
 	.wanted = python_wanted,
 	.start = python_start,
 	.turn = python_turn,
