@@ -270,7 +270,7 @@ int op_entry(struct pt_regs *ctx)
 		read_node(&st->text, op, PT_REGS_PARM3(ctx), pid_tgid >> 32, NPS_COOKIE_ARGUMENTS(cookie));
 	} else {
 		if (python_at & NPS_PY_AT_OP)
-			op->slot[1] = python_stack(pid_tgid >> 32);
+			op->slot[1] = python_stack(pid_tgid >> 32, NPS_PY_WALK_MARK);
 		if (with_inputs && NPS_COOKIE_ARGUMENTS(cookie))
 			op_read_inputs(ctx, &st->inputs, op->slot, op->number, NPS_COOKIE_ARGUMENTS(cookie),
 				       now);
@@ -346,7 +346,7 @@ static __always_inline void label_open(struct op_state *st, __u64 object, __u32 
 	op->group = group;
 	op->flags = 0;
 	op->slot[0] = st->label;
-	op->slot[1] = python_at & NPS_PY_AT_OP ? python_stack(pid) : 0;
+	op->slot[1] = python_at & NPS_PY_AT_OP ? python_stack(pid, NPS_PY_WALK_MARK) : 0;
 	op->slot[2] = object;
 	op->slot[3] = 0;
 	st->n_labels++;

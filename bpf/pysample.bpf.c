@@ -63,7 +63,7 @@ int python_runs(void *ctx)
 
 	if (!target_flags(pid_tgid >> 32))
 		return 0;
-	stack = python_stack(pid_tgid >> 32);
+	stack = python_stack(pid_tgid >> 32, NPS_PY_WALK_SAMPLE);
 	if (stack)
 		sample_send(NPS_PY_RAN, pid_tgid, stack, bpf_ktime_get_ns() - period_ns, period_ns);
 	return 0;
@@ -87,7 +87,7 @@ int python_switched(__u64 *ctx)
 	pid_tgid = bpf_get_current_pid_tgid();
 	if (preempted || !target_flags(pid_tgid >> 32))
 		return 0;
-	stack = python_stack(pid_tgid >> 32);
+	stack = python_stack(pid_tgid >> 32, NPS_PY_WALK_SAMPLE);
 	s = stack ? local_get(&python_sleepers, &no_python_sleep) : NULL;
 	if (!s)
 		return 0;

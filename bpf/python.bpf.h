@@ -159,7 +159,7 @@ static __always_inline bool search_step(struct python_state *s, const struct nps
 
 /*
  * Searches the interpreters' lists of threads for the running one, by the kernel's number of it, and sets
- * s->thread_state, 0: there is none. A global function, as python_stack().
+ * s->thread_state, 0: there is none. A global function, as python_stack_walk().
  */
 __noinline int python_search_thread(__u32 pid)
 {
@@ -315,7 +315,7 @@ static __always_inline bool walk_step(struct python_state *s, const struct nps_p
 	return false;
 }
 
-/* The frames from s->next on. A global function, as python_stack(). */
+/* The frames from s->next on. A global function, as python_stack_walk(). */
 __noinline int python_walk(__u32 pid)
 {
 	struct nps_py_process *p = bpf_map_lookup_elem(&python_processes, &pid);
@@ -450,7 +450,7 @@ static __always_inline bool send_stack(struct python_state *s, __u32 pid, __u64 
  * be read. A global function: the verifier checks it once, not at each call, and the stacks of those that it
  * calls are small.
  */
-__noinline __u64 python_stack(__u32 pid)
+__noinline __u64 python_stack_walk(__u32 pid)
 {
 	struct nps_py_process *p;
 	struct python_state *s;
@@ -477,6 +477,20 @@ __noinline __u64 python_stack(__u32 pid)
 		remember_sent(id);
 	else
 		count_up(NPS_COUNTER_LOST + NPS_EV_PYSTACK);
+	return id;
+}
+
+/* The same; adds the time that it took to the account. */
+static __always_inline __u64 python_stack(__u32 pid, enum nps_py_walk which)
+{
+	__u64 begin, id;
+
+	if (!python_at)
+		return 0;
+	begin = bpf_ktime_get_ns();
+	id = python_stack_walk(pid);
+	count_some(NPS_COUNTER_PY_NS + which, (__u32)(bpf_ktime_get_ns() - begin));
+	count_up(NPS_COUNTER_PY_WALKS);
 	return id;
 }
 

@@ -312,7 +312,7 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 	c->sp = sp;
 	c->group = group;
 	if (walks_python_at(probe))
-		python = python_stack(pid);
+		python = python_stack(pid, NPS_PY_WALK_CALL);
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->slot, &c->flags);
 	if (learns && probe == NPS_PROBE_SQ_TASK_SEND)
 		learn(pid, c);
@@ -662,7 +662,7 @@ int call_mark(struct pt_regs *ctx)
 	if (with_shapes && probe == NPS_PROBE_NN_PHASE1)
 		remember_executor(st, slot[1]);
 	if (walks_python_at(probe))
-		python_stack_send(python_stack(pid_tgid >> 32), probe, pid_tgid, now);
+		python_stack_send(python_stack(pid_tgid >> 32, NPS_PY_WALK_MARK), probe, pid_tgid, now);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);
 	if (!e)

@@ -84,8 +84,13 @@ enum nps_counter {
 	NPS_COUNTER_FOREIGN = 39, /* system calls with another numbering: of 32-bit programs */
 	NPS_COUNTER_CALLS = 40, /* probed calls with a return probe: a base plus the probe's class */
 	NPS_COUNTER_MARKS = 44, /* probed calls with an entry probe only: a base plus the probe's class */
-	NPS_COUNTER_MAX = 48,
+	NPS_COUNTER_PY_NS = 48, /* ns of walks of Python stacks: a base plus enum nps_py_walk */
+	NPS_COUNTER_PY_WALKS = 51,
+	NPS_COUNTER_MAX = 52,
 };
+
+/* Which program walks a Python stack: of a call, of an entry alone (operators are two), or a sample. */
+enum nps_py_walk { NPS_PY_WALK_CALL, NPS_PY_WALK_MARK, NPS_PY_WALK_SAMPLE, NPS_PY_WALK_KINDS };
 
 /*
  * The cookie of a probe: its row in the catalogue; the number of the operator, 0: none; how many of its

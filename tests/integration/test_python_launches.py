@@ -139,6 +139,11 @@ def launches(case: Case) -> None:
     same(found, log)
     assert not stacks.missing
     assert any(flags & CUT for flags in stacks.flags.values()), "a stack of 90 frames is not cut"
+    cost = session.json["cost"]
+    assert cost["python_stacks"] >= sum(map(len, found.values())) and cost["python_stack_ns"] > 0, cost
+    expected = cost["python_stacks"] * cost["python_stack_ns"]  # rounded to 0.01 ns a walk
+    assert abs(cost["spent_ns"]["python_stacks"] - expected) <= cost["python_stacks"], cost
+    assert session.json["python_left_out"] == 0
     starts = {(e.tid, e.start) for e in events_of(session.path, API)}
     assert all((e.tid, e.start) in starts for e in events_of(session.path, PYSTACK))
 

@@ -19,6 +19,7 @@ enum nps_cost_kind {
 	NPS_COST_SUM, /* system calls that are summed up */
 	NPS_COST_SWITCH,
 	NPS_COST_FAULT,
+	NPS_COST_PYTHON, /* ns of walks of Python stacks: BPF programs measure them */
 	NPS_COST_KINDS
 };
 

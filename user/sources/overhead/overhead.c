@@ -38,13 +38,24 @@ static double mean_of(const struct nps_overhead *o, const char *program)
 	return -1;
 }
 
-/* Mean over two programs that run for the same kind of probe. */
-static double mean_of_both(const struct nps_overhead *o, const char *one, const char *other)
+static bool is_mark_program(const char *name)
+{
+	/* Each of the two traps of an operator counts as a mark. */
+	static const char *const names[] = { "call_mark", "operands", "op_entry", "op_end" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Mean over the programs that run for marks. */
+static double mean_of_marks(const struct nps_overhead *o)
 {
 	uint64_t runs = 0, ns = 0;
 
 	for (unsigned int i = 0; i < o->n_programs; i++)
-		if (!strcmp(o->programs[i].name, one) || !strcmp(o->programs[i].name, other)) {
+		if (is_mark_program(o->programs[i].name)) {
 			runs += o->programs[i].runs;
 			ns += o->programs[i].ns;
 		}
@@ -60,15 +71,15 @@ static void programs_differ(const struct nps_capture *c, const struct nps_overhe
 {
 	const struct nps_cost *cost = &c->shared.costs.cost;
 	double session = mean_of(o, "call_session"), entry = mean_of(o, "call_entry"),
-	       leave = mean_of(o, "call_return"), marks = mean_of_both(o, "call_mark", "operands");
+	       leave = mean_of(o, "call_return"), marks = mean_of_marks(o);
 
 	*call = *mark = 0;
 	if (cost->call_program_ns > 0 && session > 0)
-		*call = 2 * session - cost->call_program_ns;
+		*call = 2 * session - cost->call_program_ns - o->python_call_ns;
 	else if (cost->call_program_ns > 0 && entry > 0 && leave > 0)
-		*call = entry + leave - cost->call_program_ns;
+		*call = entry + leave - cost->call_program_ns - o->python_call_ns;
 	if (cost->mark_program_ns > 0 && marks > 0)
-		*mark = marks - cost->mark_program_ns;
+		*mark = marks - cost->mark_program_ns - o->python_mark_ns;
 }
 
 /* Cost of one occurrence of each kind in this job. */
@@ -86,6 +97,7 @@ static void cost_now(const struct nps_capture *c, const struct nps_overhead *o, 
 	kinds[NPS_COST_SUM] = cost->sum_ns;
 	kinds[NPS_COST_SWITCH] = cost->switch_ns;
 	kinds[NPS_COST_FAULT] = cost->fault_ns;
+	kinds[NPS_COST_PYTHON] = 1;
 }
 
 /* Are costs known, if only by an estimate? */
@@ -129,6 +141,25 @@ void nps_overhead__poll(struct nps_capture *c, struct nps_overhead *o)
 		nps_overhead__check(c, o);
 }
 
+static double mean_walk(uint64_t ns, const uint64_t *probed)
+{
+	uint64_t n = 0;
+
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++)
+		n += probed[class];
+	return n ? (double)ns / (double)n : 0;
+}
+
+static void python_account(struct nps_overhead *o, const uint64_t counters[NPS_COUNTER_MAX])
+{
+	const uint64_t *ns = &counters[NPS_COUNTER_PY_NS];
+
+	o->python_walks = counters[NPS_COUNTER_PY_WALKS];
+	o->python_ns = ns[NPS_PY_WALK_CALL] + ns[NPS_PY_WALK_MARK] + ns[NPS_PY_WALK_SAMPLE];
+	o->python_call_ns = mean_walk(ns[NPS_PY_WALK_CALL], &counters[NPS_COUNTER_CALLS]);
+	o->python_mark_ns = mean_walk(ns[NPS_PY_WALK_MARK], &counters[NPS_COUNTER_MARKS]);
+}
+
 void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, totals[NPS_COST_KINDS];
@@ -138,6 +169,7 @@ void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o)
 	if (!cost_is_known(c) || nps_bpf_loader__counters(c->shared.kernel, counters))
 		return;
 	nps_reader__counts(c->shared.reader, &n);
+	python_account(o, counters);
 	cost_now(c, o, cost);
 	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
 		totals[NPS_COST_CALL + class] = counters[NPS_COUNTER_CALLS + class];
@@ -147,6 +179,7 @@ void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o)
 	totals[NPS_COST_SUM] = n.summed;
 	totals[NPS_COST_SWITCH] = n.kinds[NPS_EV_SCHED] + counters[NPS_COUNTER_LOST + NPS_EV_SCHED];
 	totals[NPS_COST_FAULT] = n.faults;
+	totals[NPS_COST_PYTHON] = o->python_ns;
 	nps_account__add(&o->account, totals, cost);
 }
 
@@ -163,9 +196,13 @@ static const struct {
 	enum nps_cost_kind kind;
 	bool classes;
 } reported_kinds[] = {
-	{ "calls", NPS_COST_CALL, true },	 { "marks", NPS_COST_MARK, true },
-	{ "syscalls", NPS_COST_SYSCALL, false }, { "summed_syscalls", NPS_COST_SUM, false },
-	{ "sched", NPS_COST_SWITCH, false },	 { "faults", NPS_COST_FAULT, false },
+	{ "calls", NPS_COST_CALL, true },
+	{ "marks", NPS_COST_MARK, true },
+	{ "syscalls", NPS_COST_SYSCALL, false },
+	{ "summed_syscalls", NPS_COST_SUM, false },
+	{ "sched", NPS_COST_SWITCH, false },
+	{ "faults", NPS_COST_FAULT, false },
+	{ "python_stacks", NPS_COST_PYTHON, false },
 };
 #define REPORTED_KINDS (sizeof(reported_kinds) / sizeof(*reported_kinds))
 
@@ -242,7 +279,7 @@ static void print_class_costs(FILE *out, const char *what, const double *ns)
 	}
 }
 
-void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
+void nps_overhead__print_costs(const struct nps_capture *c, const struct nps_overhead *o, FILE *out)
 {
 	const struct nps_cost *cost = &c->shared.costs.cost;
 	const struct {
@@ -261,6 +298,8 @@ void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
 	for (size_t i = 0; c->opts->osrt && i < sizeof(host) / sizeof(*host); i++)
 		if (host[i].ns >= 0)
 			fprintf(out, "%s %s %.0f ns", i ? "," : ";", host[i].what, host[i].ns);
+	if (o->python_walks)
+		fprintf(out, "; a Python stack %.0f ns", (double)o->python_ns / (double)o->python_walks);
 	fputc('\n', out);
 }
 
@@ -483,6 +522,9 @@ void nps_overhead__describe(const struct nps_capture *c, const struct nps_overhe
 	add_measured(cost, "sum_ns", c->shared.costs.cost.sum_ns);
 	add_measured(cost, "sched_ns", c->shared.costs.cost.switch_ns);
 	add_measured(cost, "fault_ns", c->shared.costs.cost.fault_ns);
+	add_measured(cost, "python_stack_ns",
+		     o->python_walks ? (double)o->python_ns / (double)o->python_walks : -1);
+	cJSON_AddNumberToObject(cost, "python_stacks", (double)o->python_walks);
 	cJSON_AddNumberToObject(cost, "job_cpu_ns", (double)c->job_cpu_ns);
 	spent = cJSON_AddObjectToObject(cost, "spent_ns");
 	for (size_t i = 0; cost_is_known(c) && i < REPORTED_KINDS; i++)

@@ -38,6 +38,9 @@ struct nps_overhead {
 		uint64_t base_runs, base_ns; /* at the start of the window */
 	} programs[NPS_OVERHEAD_PROGRAMS];
 	unsigned int n_programs;
+	/* walks of Python stacks; ns of them in a mean call and mark, which are in the programs' times, too */
+	uint64_t python_walks, python_ns;
+	double python_call_ns, python_mark_ns;
 };
 
 /* Call once, when the capture begins. */
@@ -61,7 +64,7 @@ double nps_overhead__percent(const struct nps_capture *c, const struct nps_overh
 
 /* Print that as a line, and one with the costs that it is based on. */
 void nps_overhead__print(const struct nps_capture *c, const struct nps_overhead *o, FILE *out);
-void nps_overhead__print_costs(const struct nps_capture *c, FILE *out);
+void nps_overhead__print_costs(const struct nps_capture *c, const struct nps_overhead *o, FILE *out);
 
 /* Compares the overhead with the limit, and prints a line for what is dropped. Call every second. */
 void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o);

@@ -67,7 +67,7 @@ static void overhead_print(const struct nps_capture *c, const struct nps_source 
 	fprintf(out, "\nprobes: %u in %u files, attached in %.0f ms, detached in %.0f ms\n",
 		nps_probes__count(c->shared.probes), nps_probes__files(c->shared.probes),
 		(double)c->attach_ns / 1e6, (double)c->detach_ns / 1e6);
-	nps_overhead__print_costs(c, out);
+	nps_overhead__print_costs(c, s->state, out);
 	nps_overhead__print(c, s->state, out);
 }
 
