@@ -153,6 +153,7 @@ SESSIONS = [
     Case("capture/profiler as the source", capture("profiler")),
     Case("capture/host only", capture("host")),
     Case("capture/killed", capture("killed")),
+    Case("capture/Python stacks", capture("python")),
 ]
 
 

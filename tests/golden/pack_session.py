@@ -91,6 +91,8 @@ def content(path: Path) -> bytes:
         return re.sub(rb'"OS":"[^"]*"', b'"OS":"Linux-6.1.0"', no_paths(data))
     if path.name == "strings.nps":
         return chunks(data, no_threads)
+    if path.name == "python.nps":
+        return chunks(data, lambda _kind, payload: no_paths(payload))
     if path.name == "stacks.nps":
         return chunks(data, no_files)
     return data

@@ -38,7 +38,7 @@ struct nps_overhead {
 		uint64_t base_runs, base_ns; /* at the start of the window */
 	} programs[NPS_OVERHEAD_PROGRAMS];
 	unsigned int n_programs;
-	/* walks of Python stacks; ns of them in a mean call and mark, which are in the programs' times, too */
+	/* walks of Python stacks; their ns in a mean call and mark, which the programs' times include */
 	uint64_t python_walks, python_ns;
 	double python_call_ns, python_mark_ns;
 };
