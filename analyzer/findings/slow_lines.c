@@ -168,7 +168,9 @@ static int busy_add(struct slow_lines *s, uint64_t start, uint64_t end)
 	next = nps_vec__push(&s->busy);
 	if (!next)
 		return -errno;
-	*next = (struct busy_time){ start, NPS_MAX(end, start), before };
+	next->start = start;
+	next->end = NPS_MAX(end, start);
+	next->before = before;
 	return 0;
 }
 
