@@ -66,7 +66,7 @@ def generous_limit(case: Case) -> None:
     share = 100 * sum(cost["spent_ns"].values()) / cost["job_cpu_ns"]
     assert abs(share - cost["overhead_percent"]) < 0.02, cost
     # they can cost nothing
-    assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost
+    assert min(ns for kind, ns in cost["spent_ns"].items() if kind not in ("faults", "python_stacks")) > 0, cost
     reported = {program["name"]: program for program in cost["programs"]}
     assert reported["sched_switched"]["runs"] > 100 and reported["sched_switched"]["mean_ns"] > 10, reported
     words = re.search(r"watching took ([\d.]+) % of the CPU time", result.err)
