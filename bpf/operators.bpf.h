@@ -12,7 +12,7 @@
 #include "local.bpf.h"
 #include "op_inputs.bpf.h"
 #include "op_stack.bpf.h"
-#include "python.bpf.h"
+#include "python_calls.bpf.h"
 #include "text.bpf.h"
 
 const volatile __u8 ops = NPS_OPS_NONE; /* which are recorded */

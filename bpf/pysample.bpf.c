@@ -64,7 +64,7 @@ int python_runs(void *ctx)
 	if (!target_flags(pid_tgid >> 32))
 		return 0;
 	stack = python_stack(pid_tgid >> 32, NPS_PY_WALK_SAMPLE);
-	if (stack)
+	if (stack && stack != NPS_PY_UNREAD)
 		sample_send(NPS_PY_RAN, pid_tgid, stack, bpf_ktime_get_ns() - period_ns, period_ns);
 	return 0;
 }
@@ -88,7 +88,7 @@ int python_switched(__u64 *ctx)
 	if (preempted || !target_flags(pid_tgid >> 32))
 		return 0;
 	stack = python_stack(pid_tgid >> 32, NPS_PY_WALK_SAMPLE);
-	s = stack ? local_get(&python_sleepers, &no_python_sleep) : NULL;
+	s = stack && stack != NPS_PY_UNREAD ? local_get(&python_sleepers, &no_python_sleep) : NULL;
 	if (!s)
 		return 0;
 	s->stack = stack;

@@ -9,11 +9,16 @@
 #ifndef NPS_PYTHON_BPF_H
 #define NPS_PYTHON_BPF_H
 
-#include "call_stack.bpf.h"
 #include "local.bpf.h"
 #include "python_stack.h"
 
 const volatile __u32 python_at = 0; /* NPS_PY_AT_* */
+
+/*
+ * Can the thread be anywhere, also where the interpreter enters or leaves a function? Then frames can be of
+ * before, and are checked (python_check.bpf.h). At a call of C they are always valid.
+ */
+const volatile bool python_checked = false;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -50,6 +55,11 @@ struct python_state {
 	__u64 hash;
 	__u32 n;
 	__u32 reserved;
+	/* of a checked walk */
+	__u64 cframe; /* whose frames are not checked against the frame that called it; 0: none */
+	__u64 chunk, top; /* of frames: the one with the next frame, and the end of the innermost frame */
+	__u64 inner; /* the frame inside of the next one in memory of frames; 0: none yet */
+	__u64 entry; /* as in struct nps_stack_python */
 	__u64 frame[NPS_PY_FRAME_BYTES / 8 + 1];
 	__u64 code[PY_HEAD / 8];
 	__u64 object[8];
@@ -87,10 +97,10 @@ static __always_inline __u64 frame_word(const struct python_state *s, __u16 offs
 	return *(const __u64 *)(at + PY_AT(offset, NPS_PY_FRAME_BYTES));
 }
 
-/* What is read of a code object begins here; its first line is in the first word. */
+/* What is read of a code object begins here: with the word that the number before its first line is in. */
 static __always_inline __u16 code_head(const struct nps_py_layout *l)
 {
-	return l->code_firstlineno & ~7;
+	return (l->code_firstlineno - 4) & ~7;
 }
 
 /* A word of what was read of a code object. */
@@ -100,9 +110,15 @@ static __always_inline __u64 code_word(const struct python_state *s, const struc
 	return s->code[PY_AT((__u16)(offset - code_head(l)) / 8, PY_HEAD / 8)];
 }
 
+static __always_inline __u32 code_number(const struct python_state *s, const struct nps_py_layout *l,
+					 __u16 offset)
+{
+	return (__u32)(code_word(s, l, offset) >> 8 * (offset & 4));
+}
+
 static __always_inline __u32 code_line(const struct python_state *s, const struct nps_py_layout *l)
 {
-	return (__u32)(s->code[0] >> 8 * (l->code_firstlineno & 4));
+	return code_number(s, l, l->code_firstlineno);
 }
 
 /* The thread pointer of the running thread; 0: this kernel does not show it. */
@@ -185,6 +201,13 @@ __noinline int python_search_thread(__u32 pid)
 	return 0;
 }
 
+static __always_inline bool read_code(struct python_state *s, const struct nps_py_layout *l, __u64 code)
+{
+	return !bpf_probe_read_user(s->code, sizeof(s->code), (void *)(code + code_head(l)));
+}
+
+#include "python_check.bpf.h"
+
 /* The innermost frame of the running thread, 0: it runs no Python. */
 static __always_inline __u64 innermost_frame(struct python_state *s, const struct nps_py_process *p,
 					     __u32 pid)
@@ -205,6 +228,8 @@ static __always_inline __u64 innermost_frame(struct python_state *s, const struc
 	if (!state)
 		return 0;
 	frame = py_read(state + l->thread_frame);
+	if (python_checked)
+		check_begin(s, l, state, frame);
 	if (frame && l->cframe_frame != NPS_PY_NONE)
 		frame = py_read(frame + l->cframe_frame);
 	return frame;
@@ -259,11 +284,6 @@ static __always_inline __u64 process_hash(const struct nps_py_process *p, __u32 
 	return py_mix(py_mix(pid, p->runtime), p->reserved);
 }
 
-static __always_inline bool read_code(struct python_state *s, const struct nps_py_layout *l, __u64 code)
-{
-	return !bpf_probe_read_user(s->code, sizeof(s->code), (void *)(code + code_head(l)));
-}
-
 #define FRAME_BYTES_LEAST 80 /* a frame of 3.11 and later can be so close to the end of its memory */
 
 static __always_inline bool read_frame(struct python_state *s, __u64 address)
@@ -293,25 +313,33 @@ static __always_inline bool append_frame(struct python_state *s, const struct np
 /* Reads the frame at s->next. False: it is the last one, or cannot be read. */
 static __always_inline bool walk_step(struct python_state *s, const struct nps_py_layout *l)
 {
-	__u64 code;
+	__u64 code, address = s->next;
 
-	if (!s->next) {
-		s->stack.flags = 0;
+	if (!address) {
+		s->stack.flags = !python_checked || check_end(s, l) ? 0 : NPS_PY_F_INVALID;
 		return false;
 	}
 	if (s->n >= NPS_PY_FRAMES)
 		return false;
-	if (!read_frame(s, s->next)) {
+	if (!read_frame(s, address)) {
 		s->stack.flags = NPS_PY_F_BROKEN;
 		return false;
 	}
 	s->next = frame_word(s, l->frame_previous) & ~(__u64)l->pointer_tag;
-	if (l->c_owner != 0xff && (__u8)frame_word(s, l->frame_owner) >= l->c_owner)
-		return true;
+	if (l->c_owner != 0xff && (__u8)frame_word(s, l->frame_owner) >= l->c_owner) {
+		if (!python_checked || check_c_frame(s, l, address))
+			return true;
+		s->stack.flags = NPS_PY_F_INVALID;
+		return false;
+	}
 	code = frame_word(s, l->frame_code) & ~(__u64)l->pointer_tag;
-	if (append_frame(s, l, code))
+	if (!append_frame(s, l, code)) {
+		s->stack.flags = NPS_PY_F_BROKEN;
+		return false;
+	}
+	if (!python_checked || check_frame(s, l, address))
 		return true;
-	s->stack.flags = NPS_PY_F_BROKEN;
+	s->stack.flags = NPS_PY_F_INVALID;
 	return false;
 }
 
@@ -387,14 +415,15 @@ __noinline int python_send_code(__u32 pid, __u32 i)
 	struct nps_py_stack_frame *f;
 	struct nps_py_code *c;
 	void *ring = this_ring();
-	__u64 key, name;
+	__u64 key, name, code;
 
 	if (!python_at || !p || !s || !ring)
 		return 0;
 	l = &p->layout;
 	f = &s->stack.frames[PY_AT(i, NPS_PY_FRAMES)];
-	key = py_mix(py_mix(process_hash(p, pid), f->code), ~(__u64)f->fingerprint);
-	if (sent_before(key) || !read_code(s, l, f->code))
+	code = f->code & ~NPS_PY_ENTRY;
+	key = py_mix(py_mix(process_hash(p, pid), code), ~(__u64)f->fingerprint);
+	if (sent_before(key) || !read_code(s, l, code))
 		return 1;
 	c = bpf_ringbuf_reserve(ring, sizeof(*c), 0);
 	if (!c)
@@ -403,7 +432,7 @@ __noinline int python_send_code(__u32 pid, __u32 i)
 	c->reserved = 0;
 	c->version = l->version;
 	c->pid = pid;
-	c->code = f->code;
+	c->code = code;
 	c->fingerprint = f->fingerprint;
 	c->first_line = code_line(s, l);
 	c->reserved2 = 0;
@@ -446,9 +475,9 @@ static __always_inline bool send_stack(struct python_state *s, __u32 pid, __u64 
 }
 
 /*
- * The id of the Python stack of the running thread, of process PID; 0: it runs no Python, or it could not
- * be read. A global function: the verifier checks it once, not at each call, and the stacks of those that it
- * calls are small.
+ * The id of the Python stack of the running thread, of process PID; 0: it runs no Python, or it could not be
+ * read; NPS_PY_UNREAD: a checked one could not be read, or is invalid. A global function: the verifier checks
+ * it once, not at each call, and the stacks of those that it calls are small.
  */
 __noinline __u64 python_stack_walk(__u32 pid)
 {
@@ -467,6 +496,8 @@ __noinline __u64 python_stack_walk(__u32 pid)
 	if (!s->next)
 		return 0;
 	python_walk(pid);
+	if (python_checked && (!s->n || s->stack.flags & NPS_PY_F_INVALID))
+		return NPS_PY_UNREAD;
 	if (!s->n)
 		return 0;
 	id = s->hash ? s->hash : 1;
@@ -492,41 +523,6 @@ static __always_inline __u64 python_stack(__u32 pid, enum nps_py_walk which)
 	count_some(NPS_COUNTER_PY_NS + which, (__u32)(bpf_ktime_get_ns() - begin));
 	count_up(NPS_COUNTER_PY_WALKS);
 	return id;
-}
-
-/*
- * Do calls of PROBE, which queue kernels, have a Python stack? First phases have one, and queries of the
- * cache that replaces them, because the thread of a task queue, which launches, runs no Python.
- */
-static __always_inline bool walks_python_at(__u16 probe)
-{
-	return python_at & NPS_PY_AT_LAUNCH &&
-	       (spec_of(probe)->call == NPS_CALL_LAUNCH || probe == NPS_PROBE_NN_PHASE1 ||
-		probe == NPS_PROBE_NN_PHASE2 || probe == NPS_PROBE_NN_EXPORT || probe == NPS_PROBE_PTA_GET ||
-		probe == NPS_PROBE_PTA_FIND);
-}
-
-/* Sends that STACK is where PID_TGID entered the call that began at START; 0: there is none. */
-static __always_inline void python_stack_send(__u64 stack, __u16 probe, __u64 pid_tgid, __u64 start)
-{
-	struct nps_event *e;
-	void *ring;
-
-	if (!python_at || !stack)
-		return;
-	ring = this_ring();
-	e = event_reserve(ring, NPS_EV_PYSTACK);
-	if (!e)
-		return;
-	e->probe = probe;
-	e->pid = pid_tgid >> 32;
-	e->tid = (__u32)pid_tgid;
-	e->ret = 0;
-	e->start = start;
-	e->dur = 0;
-	e->python.stack = stack;
-	e->python.reserved[0] = e->python.reserved[1] = e->python.reserved[2] = 0;
-	bpf_ringbuf_submit(e, wake_flag(ring));
 }
 
 #endif

@@ -15,7 +15,7 @@
 #include "ending.bpf.h"
 #include "mstx.bpf.h"
 #include "operators.bpf.h"
-#include "python.bpf.h"
+#include "python_calls.bpf.h"
 #include "streams.bpf.h"
 #include "text.bpf.h"
 #include "torch_memory.bpf.h"

@@ -3,8 +3,10 @@
  * Stacks of the watched processes. On the CPU the kernel's own sampler records them,
  * and the program here only selects whose samples are kept. Off the CPU the stack is
  * read when a thread goes to sleep, and sent when it runs again if it slept long
- * enough. Where returns are probed, the true return addresses are sent too.
+ * enough. Where returns are probed, the true return addresses are sent too, and the
+ * Python stack if it is requested.
  */
+#include "python.bpf.h"
 #include "returns.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -80,18 +82,33 @@ static __always_inline __u64 sample_time(struct pt_regs *ctx)
 	return BPF_CORE_READ(data, sample_flags) & SAMPLE_TIME ? BPF_CORE_READ(data, time) : 0;
 }
 
-/* Sends the returns that the sample, which follows at once, lacks. The context begins with the registers. */
-static __always_inline void send_returns(struct pt_regs *ctx)
+/* The Python stack of the running thread; stack 0: none. */
+static __always_inline void read_python(struct nps_stack_python *python, __u32 at, __u32 pid)
+{
+	const struct python_state *s;
+
+	python->stack = python->entry = 0;
+	if (!(python_at & at))
+		return;
+	python->stack = python_stack(pid, NPS_PY_WALK_SAMPLE);
+	s = python->stack ? local_find(&python_threads) : NULL;
+	if (s)
+		python->entry = s->entry;
+}
+
+/* Sends what the sample, which follows at once, lacks. The context begins with the registers. */
+static __always_inline void send_lacking(struct pt_regs *ctx)
 {
 	struct nps_sample_returns *s;
 	struct pt_regs regs = {};
-	__u32 only = 0, n;
+	__u32 only = 0, n, size = __builtin_offsetof(struct nps_sample_returns, user);
 
 	s = bpf_map_lookup_elem(&scratch, &only);
 	if (!s)
 		return;
+	read_python(&s->python, NPS_PY_AT_SAMPLE, bpf_get_current_pid_tgid() >> 32);
 	pending_returns(&s->pending);
-	if (!s->pending.n)
+	if (!s->pending.n && !s->python.stack)
 		return;
 	s->message = NPS_MSG_RETURNS;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
@@ -105,10 +122,10 @@ static __always_inline void send_returns(struct pt_regs *ctx)
 	n = s->pending.n;
 	if (n > NPS_STACK_RETURNS)
 		n = NPS_STACK_RETURNS;
-	if (bpf_ringbuf_output(&messages, s,
-			       __builtin_offsetof(struct nps_sample_returns, pending.returns) +
-				       n * sizeof(s->pending.returns[0]),
-			       BPF_RB_NO_WAKEUP))
+	if (n)
+		size = __builtin_offsetof(struct nps_sample_returns, pending.returns) +
+		       n * sizeof(s->pending.returns[0]);
+	if (bpf_ringbuf_output(&messages, s, size, BPF_RB_NO_WAKEUP))
 		count_up(NPS_COUNTER_LOST + NPS_EV_STACK);
 }
 
@@ -118,7 +135,7 @@ int sample_wanted(struct pt_regs *ctx)
 {
 	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
 		return 0;
-	send_returns(ctx);
+	send_lacking(ctx);
 	return 1;
 }
 
@@ -202,6 +219,7 @@ static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u
 	s->flags = 0;
 	s->n_regs = 0;
 	s->n_bytes = 0;
+	read_python(&s->python, NPS_PY_AT_OFFCPU, s->pid);
 	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
 	pending_returns(&s->pending);

@@ -32,12 +32,15 @@ struct nps_py_layout {
 	/* PyThreadState */
 	__u16 thread_next, thread_id, thread_native_id; /* native id: NPS_PY_NONE before 3.11 */
 	__u16 thread_frame; /* pointer to the innermost frame, or to a cframe */
-	__u16 cframe_frame; /* in a cframe; NPS_PY_NONE: thread_frame is the frame itself */
+	__u16 cframe_frame; /* in a cframe, followed by the outer cframe; NPS_PY_NONE: there are none */
+	/* the chunk of memory that frames are in, followed by the end of the innermost; NPS_PY_NONE before 3.11 */
+	__u16 thread_datastack;
 	/* the frame: PyFrameObject before 3.11, then _PyInterpreterFrame */
 	__u16 frame_previous, frame_code, frame_instruction, frame_owner;
 	/* PyCodeObject */
 	__u16 code_filename, code_name, code_qualname; /* qualname: NPS_PY_NONE before 3.11 */
 	__u16 code_firstlineno, code_linetable;
+	__u16 code_framesize; /* words of a frame; NPS_PY_NONE: sizes of locals and stack, and a constant */
 	__u16 code_first_instruction; /* where code begins in the code object; NPS_PY_NONE: bytes co_code */
 	/* PyUnicodeObject, PyBytesObject */
 	__u16 text_length, text_state, text_ascii, text_compact;

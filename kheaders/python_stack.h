@@ -11,6 +11,10 @@
 /* Where stacks are walked. */
 #define NPS_PY_AT_LAUNCH 0x1 /* calls that queue a kernel, phases of operators, queries of their cache */
 #define NPS_PY_AT_OP 0x2 /* operators of PyTorch */
+#define NPS_PY_AT_SAMPLE 0x4 /* samples of what runs on the CPU (stack.h) */
+#define NPS_PY_AT_OFFCPU 0x8 /* sleeps that have a stack */
+#define NPS_PY_AT_CALLS (NPS_PY_AT_LAUNCH | NPS_PY_AT_OP)
+#define NPS_PY_AT_STACKS (NPS_PY_AT_SAMPLE | NPS_PY_AT_OFFCPU)
 
 /*
  * `probe` of samples, which belong to no call: `start` and `dur` are what they stand for. The stack of a
@@ -25,14 +29,22 @@ enum nps_py_record { NPS_PY_STACK = 96, NPS_PY_CODE = 97 };
 
 /* A frame: code object, distinguished by its content from others at its address, and where it was. */
 struct nps_py_stack_frame {
-	__u64 code; /* address */
+	/* address; NPS_PY_ENTRY: C called this frame, and the frame outside of it called that C */
+	__u64 code;
 	__u32 fingerprint; /* of the content */
 	/* bytes of code before the instruction (below 0: before the first); before 3.11 f_lasti as it is */
 	__s32 instruction;
 };
 
+/* Only stacks of samples and sleeps have it: it is no bit of an address of a process. */
+#define NPS_PY_ENTRY (1ULL << 63)
+
 #define NPS_PY_F_CUT 0x1 /* there are more frames outside of these */
 #define NPS_PY_F_BROKEN 0x2 /* the frame outside of these could not be read */
+#define NPS_PY_F_INVALID 0x4 /* the frames contradict each other: such a stack is not sent */
+
+/* Instead of the id of a stack: the thread runs Python, and its frames could not be read, or are invalid. */
+#define NPS_PY_UNREAD (~0ULL)
 
 /* A stack; in a ring it ends after its last frame. Frames are innermost first. */
 struct nps_py_stack {

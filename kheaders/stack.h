@@ -18,6 +18,7 @@ enum nps_stack_kind { NPS_STACK_ONCPU = 1, NPS_STACK_OFFCPU = 2 };
 
 #define NPS_STACK_F_OPEN 0x1 /* still asleep when the capture ended */
 #define NPS_STACK_F_CUT 0x2 /* the stack is larger than what was copied of it */
+#define NPS_STACK_F_PYTHON 0x4 /* struct nps_stack_python is at the end of the record */
 
 /*
  * A call whose return is probed. On the stack, and in its copy, the address of a trampoline ([uprobes])
@@ -32,7 +33,7 @@ struct nps_return {
  * NPS_CHUNK_STACKS: records of variable size, one after another. This header is followed by u64 kernel
  * frames and u64 user frames (innermost first; user frames by frame pointers), u64 registers, bytes of the
  * user stack from its pointer upwards, zeros up to the next 8 bytes, struct nps_return of the calls whose
- * returns are probed, innermost first.
+ * returns are probed, innermost first, and struct nps_stack_python if it has that flag.
  *
  * Registers have DWARF's numbers. x86-64: 17, of which 7 is the stack pointer and 16 the program counter.
  * arm64: 33, of which 31 is the stack pointer and 32 the program counter.
@@ -51,6 +52,13 @@ struct nps_stack {
 	__u32 n_bytes; /* of the user stack, without the zeros */
 	__u64 time; /* CLOCK_MONOTONIC ns: of the sample; OFFCPU: when it went to sleep */
 	__u64 weight; /* ns: the sampling period; OFFCPU: time off the CPU */
+};
+
+/* The Python stack of the thread, which python.nps has. */
+struct nps_stack_python {
+	__u64 stack; /* id, or NPS_PY_UNREAD (python_stack.h) */
+	/* an address in the C stack frame of the interpreter that runs the innermost frame; 0: unknown */
+	__u64 entry;
 };
 
 enum nps_map_what {
@@ -111,6 +119,7 @@ struct nps_sleep {
 	__s32 kernel_bytes, user_bytes; /* of the frames; negative: none */
 	__u32 n_bytes;
 	__u32 pad2;
+	struct nps_stack_python python; /* stack 0: none */
 	__u64 regs[NPS_STACK_REGS];
 	__u64 kernel[NPS_STACK_KERNEL];
 	__u64 user[NPS_STACK_USER];
@@ -119,14 +128,15 @@ struct nps_sleep {
 };
 
 /*
- * A sample of a thread whose returns are probed: what the sample itself cannot contain. Truncated after the
- * last used entry of `returns`.
+ * What a sample itself cannot contain: the Python stack of its thread, and probed returns. Truncated after
+ * the last used entry of `returns`, without any before `user`.
  */
 struct nps_sample_returns {
 	__u32 message; /* NPS_MSG_RETURNS */
 	__u32 tid, cpu;
 	__u32 exact; /* 1: `time` is the sample's */
 	__u64 time; /* CLOCK_MONOTONIC ns: the sample's, or a little before it */
+	struct nps_stack_python python; /* stack 0: none */
 	__u64 user[NPS_STACK_USER]; /* by frame pointers, with the return addresses restored */
 	struct nps_pending pending;
 };

@@ -62,6 +62,11 @@ static void thread(void)
 	OFFSET(thread_frame, PyThreadState, frame);
 	VALUE(cframe_frame, NONE);
 #endif
+#if PY_VERSION_HEX >= 0x030b0000
+	OFFSET(thread_datastack, PyThreadState, datastack_chunk);
+#else
+	VALUE(thread_datastack, NONE);
+#endif
 }
 
 static void frame(void)
@@ -109,6 +114,11 @@ static void code(void)
 	VALUE(code_qualname, NONE);
 	VALUE(code_first_instruction, NONE);
 #endif
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET(code_framesize, PyCodeObject, co_framesize);
+#else
+	VALUE(code_framesize, NONE);
+#endif
 #if PY_VERSION_HEX >= 0x030a0000
 	OFFSET(code_linetable, PyCodeObject, co_linetable);
 #else
@@ -138,6 +148,7 @@ static void descriptors(void)
 	DESCRIPTOR(thread_id, thread_state.thread_id);
 	DESCRIPTOR(thread_native_id, thread_state.native_thread_id);
 	DESCRIPTOR(thread_frame, thread_state.current_frame);
+	DESCRIPTOR(thread_datastack, thread_state.datastack_chunk);
 	DESCRIPTOR(frame_previous, interpreter_frame.previous);
 	DESCRIPTOR(frame_code, interpreter_frame.executable);
 	DESCRIPTOR(frame_instruction, interpreter_frame.instr_ptr);

@@ -23,9 +23,10 @@ COMPILERS = (("EM_X86_64", ["gcc"]), ("EM_AARCH64", ["aarch64-linux-gnu-gcc"]))
 # In the order of struct nps_py_layout.
 LINES = ("version instruction c_owner pointer_tag",
          "runtime_interpreters runtime_tss_key", "interpreter_next interpreter_threads",
-         "thread_next thread_id thread_native_id", "thread_frame cframe_frame",
+         "thread_next thread_id thread_native_id", "thread_frame cframe_frame thread_datastack",
          "frame_previous frame_code frame_instruction frame_owner",
-         "code_filename code_name code_qualname", "code_firstlineno code_linetable code_first_instruction",
+         "code_filename code_name code_qualname", "code_firstlineno code_linetable code_framesize",
+         "code_first_instruction",
          "text_length text_state text_ascii text_compact", "bytes_length bytes_data")
 NAMES = {"instruction": ("NPS_PY_LASTI", "NPS_PY_PREVIOUS", "NPS_PY_CURRENT")}
 HEAD = """/* SPDX-License-Identifier: BSD-2-Clause */

@@ -18,6 +18,7 @@ struct nps_bpf_loader {
 	struct nps_irq_tracer *irq; /* the same */
 	struct hostsys_bpf *hostsys; /* NULL unless requested and available */
 	struct nps_os_io *io; /* the same; also NULL if the kernel supports none of it */
+	uint32_t python_at; /* NPS_PY_AT_* */
 	int cpus;
 	size_t ring_bytes; /* of each CPU's: a power of two, whole pages */
 	int *ring_fds;

@@ -22,6 +22,7 @@
 #include "osrt.skel.h"
 #include "attach/portable.h"
 #include "attach/preempt_count.h"
+#include "python_stack.h"
 #include "runtime.skel.h"
 #include "sched.skel.h"
 #include "attach/trampolines.h"
@@ -192,7 +193,8 @@ static int size_optional_maps(struct nps_bpf_loader *k, uint32_t python_at)
 		if (err)
 			return err;
 	}
-	k->runtime->rodata->python_at = python_at;
+	k->python_at = python_at;
+	k->runtime->rodata->python_at = python_at & NPS_PY_AT_CALLS;
 	if (!python_at)
 		return k->cap.task_storage ? 0 : bpf_map__set_max_entries(k->runtime->maps.python_threads, 1);
 	err = bpf_map__set_max_entries(k->runtime->maps.python_processes, PYTHON_PROCESSES);
@@ -206,13 +208,12 @@ int nps_bpf_loader__op_inputs_fd(const struct nps_bpf_loader *k)
 
 int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k)
 {
-	return k->runtime && k->runtime->rodata->python_at ? bpf_map__fd(k->runtime->maps.python_processes)
-							   : -1;
+	return k->runtime && k->python_at ? bpf_map__fd(k->runtime->maps.python_processes) : -1;
 }
 
 int nps_bpf_loader__share_python(struct nps_bpf_loader *k, struct bpf_object *obj)
 {
-	int err = share_map(obj, k->runtime->maps.python_processes);
+	int err = k->runtime ? share_map(obj, k->runtime->maps.python_processes) : -ENOTSUP;
 
 	return err ? err : share_map(obj, k->runtime->maps.python_sent);
 }

@@ -114,7 +114,7 @@ static bool has_fentry(void)
 /* The rows that can be forbidden; a row that needs another one comes after it. */
 static const char *const forbidable[] = { "btf",    "ringbuf",	      "task_storage",
 					  "cookie", "uprobe_session", "uprobe_multi",
-					  "fentry" };
+					  "fentry", "python_samples" };
 
 /* Is NAME in NPUSCOPE_FORBID? */
 static bool is_forbidden(const char *name)
@@ -181,6 +181,9 @@ void nps_capability__probe(struct nps_capability *c)
 	c->ringbuf = !is_forbidden("ringbuf") && has_map(BPF_MAP_TYPE_RINGBUF);
 	c->task_storage = !is_forbidden("task_storage") && has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
 			  kernel_has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
+	c->python_samples = c->ringbuf && c->btf && c->task_storage && !is_forbidden("python_samples") &&
+			    kernel_has_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_storage_get) &&
+			    kernel_has_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_ringbuf_output);
 	c->raw_tracepoint = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
 	/* Found by a call that lockdown refuses, because a program without it can be loaded. */
 	c->locked_down = c->raw_tracepoint && !can_call_to_read_kernel(BPF_FUNC_probe_read_kernel) &&
@@ -285,6 +288,8 @@ void nps_capability__print(const struct nps_capability *c, FILE *out)
 	    c->cookie ? "one program for all probes" : "a small program for each probe instead");
 	row(out, "fentry", c->fentry,
 	    c->fentry ? "page faults that may wait" : "page faults: every one is looked at instead");
+	row(out, "Python at samples", c->python_samples,
+	    c->python_samples ? "frames in stacks" : "stacks are without frames of Python");
 	row(out, "uprobes", c->uprobe != NPS_UPROBE_NONE, nps_uprobe_row__name(c->uprobe));
 }
 

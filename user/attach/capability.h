@@ -27,6 +27,7 @@ struct nps_capability {
 	bool btf; /* /sys/kernel/btf/vmlinux, which relocation needs */
 	bool ringbuf, task_storage, raw_tracepoint, cookie;
 	bool fentry; /* programs at the entry of the kernel's own functions, without a breakpoint */
+	bool python_samples; /* Python frames can be walked where a sample is taken */
 	enum nps_uprobe_row uprobe;
 	bool uprobe_admin; /* uprobes by perf event need CAP_SYS_ADMIN; elsewhere CAP_PERFMON is enough */
 	uint32_t mark_attach_type; /* of entry-only probes: uprobe multi or 0 (perf event) */
@@ -34,8 +35,8 @@ struct nps_capability {
 
 /*
  * Finds out. Features in the environment variable NPUSCOPE_FORBID (comma-separated: btf, ringbuf,
- * task_storage, cookie, uprobe_session, uprobe_multi, fentry) count as missing, so that each fallback can
- * be tried on any kernel.
+ * task_storage, cookie, uprobe_session, uprobe_multi, fentry, python_samples) count as missing, so that each
+ * fallback can be tried on any kernel.
  */
 void nps_capability__probe(struct nps_capability *c);
 

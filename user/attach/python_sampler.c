@@ -25,6 +25,7 @@ static int sampler_load(struct nps_bpf_loader *k, struct pysample_bpf *b)
 	int err;
 
 	b->rodata->python_at = NPS_PY_AT_OP;
+	b->rodata->python_checked = true;
 	b->rodata->period_ns = SECOND / NPS_PY_SAMPLE_HZ;
 	nps_bpf_loader__set_wake_mark((uint64_t *)&b->rodata->wake_bytes, nps_bpf_loader__ring_bytes(k));
 	bpf_program__set_autoload(b->progs.python_thread_ended, !nps_bpf_loader__cap(k)->task_storage);

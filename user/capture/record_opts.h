@@ -22,6 +22,7 @@ struct nps_stacks_opts {
 	uint64_t sleep_min; /* ns */
 	enum nps_unwind unwind;
 	bool children; /* children of the job's processes belong to the job */
+	uint32_t python_at; /* NPS_PY_AT_STACKS: those with Python frames */
 };
 
 struct nps_driver_opts {

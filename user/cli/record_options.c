@@ -145,6 +145,8 @@ static const struct nps_option_word python_words[] = {
 	{ "launch", NPS_PY_AT_LAUNCH, .help = "of calls that launch kernels" },
 	{ "op", NPS_PY_AT_OP,
 	  .help = "of PyTorch's operators; and of what runs (sampled) or sleeps between them" },
+	{ "sample", NPS_PY_AT_SAMPLE, .help = "of what runs, in the stacks of --stacks cpu" },
+	{ "offcpu", NPS_PY_AT_OFFCPU, .help = "of what sleeps, in those of --stacks offcpu" },
 	{ "none", 0, .help = "nothing" },
 	{ NULL },
 };
@@ -273,7 +275,8 @@ static const struct nps_option record_options[] = {
 	{ NPS_OPTION_FLAGS, 0, "stacks", "LIST", "Which stacks, separated by commas", .words = stack_words,
 	  .value = "none" },
 	{ NPS_OPTION_SET, 0, "py-stacks", "LIST",
-	  "Python stacks: which lines of Python launch the work of the device; separated by commas",
+	  "Python stacks: which lines of Python launch the work of the device, run or sleep; separated by "
+	  "commas",
 	  AT(uint32_t, rec.python_at), .words = python_words, .value = "none" },
 	{ NPS_OPTION_NUMBER, 0, "stack-freq", "HZ", "Samples a second of each CPU",
 	  AT(unsigned int, rec.stacks.hz), .min = 1, .max = 999, .value = "99" },
@@ -445,6 +448,10 @@ static int contradictions_find(const struct nps_record_args *a)
 			"them out";
 	else if (a->rec.irq && !(a->host_sys & NPS_HOST_SYS_OSRT))
 		wrong = "--irq needs --host-sys osrt: leave one of them out";
+	else if (a->rec.python_at & NPS_PY_AT_SAMPLE && !a->rec.stacks.on_cpu)
+		wrong = "--py-stacks sample needs --stacks cpu: add it";
+	else if (a->rec.python_at & NPS_PY_AT_OFFCPU && !a->rec.stacks.off_cpu)
+		wrong = "--py-stacks offcpu needs --stacks offcpu: add it";
 	return wrong ? nps_options__wrong(&nps_record_command, "%s", wrong) : 0;
 }
 
@@ -462,6 +469,7 @@ static void args_settle(struct nps_record_args *a)
 	a->rec.host_sys = a->host_sys & NPS_HOST_SYS_SAMPLED;
 	a->rec.osrt = a->host_sys & NPS_HOST_SYS_OSRT;
 	a->rec.stacks.children = a->rec.children;
+	a->rec.stacks.python_at = a->rec.python_at & NPS_PY_AT_STACKS;
 	a->rec.driver.requested = a->rec.driver.calls || a->rec.driver.tasks;
 	a->rec.pids = a->pids;
 }

@@ -49,6 +49,7 @@ static const struct {
 	FIELD(thread_id, OBJECT),
 	FIELD(thread_native_id, OBJECT),
 	FIELD(thread_frame, OBJECT),
+	FIELD(thread_datastack, OBJECT),
 	FIELD(frame_previous, NPS_PY_FRAME_BYTES - 7),
 	FIELD(frame_code, NPS_PY_FRAME_BYTES - 7),
 	FIELD(frame_instruction, NPS_PY_FRAME_BYTES - 7),

@@ -235,17 +235,24 @@ static void python_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 static void python_describe(const struct nps_capture *c, const struct nps_source *s, enum nps_section section,
 			    cJSON *session, cJSON *part)
 {
-	uint32_t at = c->opts->python_at;
+	static const struct {
+		uint32_t at;
+		const char *word;
+	} words[] = { { NPS_PY_AT_LAUNCH, ",launch" },
+		      { NPS_PY_AT_OP, ",op" },
+		      { NPS_PY_AT_SAMPLE, ",sample" },
+		      { NPS_PY_AT_OFFCPU, ",offcpu" } };
+	char text[64] = "";
 
 	(void)s;
 	if (section == NPS_SECTION_TOTALS)
 		nps_json__add_u64(session, "python_left_out", python_left_out(c));
-	if (section != NPS_SECTION_REQUEST || !at)
+	if (section != NPS_SECTION_REQUEST || !c->opts->python_at)
 		return;
-	cJSON_AddStringToObject(part, "py_stacks",
-				at == NPS_PY_AT_LAUNCH ? "launch"
-				: at == NPS_PY_AT_OP   ? "op"
-						       : "launch,op");
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (c->opts->python_at & words[i].at)
+			strcat(text, words[i].word);
+	cJSON_AddStringToObject(part, "py_stacks", text + 1);
 }
 
 static void python_free(struct nps_capture *c, struct nps_source *s)

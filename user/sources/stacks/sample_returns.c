@@ -60,20 +60,26 @@ void nps_sample_returns__free(struct nps_sample_returns_queue *q)
 int nps_sample_returns__add(struct nps_sample_returns_queue *q, const void *message, size_t size)
 {
 	const size_t head = offsetof(struct nps_sample_returns, pending.returns);
+	const size_t without =
+		offsetof(struct nps_sample_returns, user); /* size of a message without returns */
 	const struct nps_sample_returns *m = message;
 	struct returns_waiting *w;
 	struct fifo *f;
 	int err = 0;
 
-	if (size < head || m->message != NPS_MSG_RETURNS || m->cpu >= q->cpus ||
-	    m->pending.n_user > NPS_STACK_USER || m->pending.n > NPS_STACK_RETURNS ||
-	    m->pending.n * sizeof(m->pending.returns[0]) > size - head)
+	if (size < without || m->message != NPS_MSG_RETURNS || m->cpu >= q->cpus)
+		return -EINVAL;
+	if (size != without &&
+	    (size < head || m->pending.n_user > NPS_STACK_USER || m->pending.n > NPS_STACK_RETURNS ||
+	     m->pending.n * sizeof(m->pending.returns[0]) > size - head))
 		return -EINVAL;
 	w = malloc(sizeof(*w));
 	if (!w)
 		return -ENOMEM;
 	w->next = NULL;
-	memcpy(&w->message, m, head + m->pending.n * sizeof(m->pending.returns[0]));
+	w->message.pending.n = w->message.pending.n_user = 0;
+	memcpy(&w->message, m,
+	       size == without ? without : head + m->pending.n * sizeof(m->pending.returns[0]));
 	f = &q->fifos[m->cpu];
 	if (f->n == MAX_WAITING) {
 		free(fifo_pop(f));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages from BPF about threads whose returns are probed (struct nps_sample_returns), kept until the
- * kernel's sampler delivers the sample that they belong to, because the two come through different rings.
- * Both are in order for each CPU.
+ * Messages from BPF with what samples lack, probed returns and the id of the Python stack (struct
+ * nps_sample_returns), kept until the kernel's sampler delivers the sample that they belong to, because the
+ * two come through different rings. Both are in order for each CPU.
  */
 #ifndef NPS_SAMPLE_RETURNS_H
 #define NPS_SAMPLE_RETURNS_H

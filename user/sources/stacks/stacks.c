@@ -25,6 +25,7 @@
 #include "sample.skel.h"
 #include "sources/stacks/kallsyms.h"
 #include "sources/stacks/perf_sampler.h"
+#include "sources/stacks/sample_programs.h"
 #include "sources/stacks/sample_returns.h"
 #include "stack.h"
 
@@ -34,7 +35,6 @@
 #define COPY_DWARF (32U << 10)
 #define FILE_COPIES (1ULL << 30) /* size of stacks.nps from which on records have no copy of the stack */
 #define FILE_MAX (2ULL << 30) /* and from which on nothing is written */
-#define MESSAGES_RING (8UL << 20)
 #define MAX_KERNEL 65536 /* addresses to name */
 #define MAX_WAITING 16384 /* mappings and forks of processes that may prove to be the job's */
 #define WAITING_TURNS 3
@@ -164,6 +164,7 @@ static void write_kernel_symbols(struct nps_stacks *st)
 struct sample_parts {
 	struct nps_stack head;
 	const void *kernel, *user, *regs, *bytes, *returns;
+	struct nps_stack_python python; /* stack 0: none */
 };
 
 static uint8_t *stacks_put(uint8_t *at, const void *v, size_t n)
@@ -184,6 +185,10 @@ static void write_stack(struct nps_stacks *st, struct sample_parts *p)
 	}
 	h->size = padded(sizeof(*h) + 8UL * (h->n_kernel + h->n_user + h->n_regs) + h->n_bytes) +
 		  h->n_returns * (uint32_t)sizeof(struct nps_return);
+	if (p->python.stack) {
+		h->flags |= NPS_STACK_F_PYTHON;
+		h->size += sizeof(p->python);
+	}
 	at = reserve(st, &st->stacks, h->size);
 	if (!at) {
 		atomic_fetch_add(&st->lost, 1);
@@ -194,8 +199,10 @@ static void write_stack(struct nps_stacks *st, struct sample_parts *p)
 	at = stacks_put(at, p->user, 8UL * h->n_user);
 	at = stacks_put(at, p->regs, 8UL * h->n_regs);
 	at = stacks_put(at, p->bytes, h->n_bytes);
-	stacks_put(at + (padded(h->n_bytes) - h->n_bytes), p->returns,
-		   h->n_returns * sizeof(struct nps_return));
+	at = stacks_put(at + (padded(h->n_bytes) - h->n_bytes), p->returns,
+			h->n_returns * sizeof(struct nps_return));
+	if (p->python.stack)
+		stacks_put(at, &p->python, sizeof(p->python));
 	note_kernel(st, p->kernel, h->n_kernel);
 	atomic_fetch_add(&st->written, 1);
 }
@@ -231,7 +238,7 @@ static uint32_t copy_bytes(const struct nps_stacks *st)
 						     : COPY_AUTO;
 }
 
-/* Restores the addresses of probed returns. */
+/* Adds what the sample lacks: the addresses of probed returns, the Python stack. */
 static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, struct sample_parts *p)
 {
 	const uint64_t *ip = p->head.n_user ? p->user : NULL;
@@ -244,6 +251,7 @@ static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, 
 		p->user = r->user;
 		p->head.n_user = (uint16_t)r->pending.n_user;
 	}
+	p->python = r->python;
 	p->returns = r->pending.returns;
 	p->head.n_returns = (uint16_t)r->pending.n;
 }
@@ -299,7 +307,8 @@ static void on_sleep(struct nps_stacks *st, const struct nps_sleep *s, size_t si
 				   .user = s->user,
 				   .regs = s->regs,
 				   .bytes = s->stack,
-				   .returns = s->pending.returns };
+				   .returns = s->pending.returns,
+				   .python = s->python };
 	write_stack(st, &p);
 }
 
@@ -568,31 +577,6 @@ static void *collect_stacks(void *arg)
 	return NULL;
 }
 
-static int stacks_load(struct nps_stacks *st)
-{
-	struct sample_bpf *b = sample_bpf__open();
-	int err;
-
-	if (!b)
-		return -errno;
-	st->bpf = b;
-	b->rodata->sleep_min = st->opts.sleep_min;
-	b->rodata->with_copy = st->opts.unwind != NPS_UNWIND_FP;
-	bpf_program__set_autoload(b->progs.sample_wanted, st->opts.on_cpu);
-	bpf_program__set_autoload(b->progs.stack_switched, st->opts.off_cpu);
-	bpf_program__set_autoload(b->progs.stack_sleepers, st->opts.off_cpu);
-	bpf_program__set_autoload(b->progs.sleeper_ended,
-				  st->opts.off_cpu && !nps_bpf_loader__cap(st->k)->task_storage);
-	bpf_map__set_autocreate(b->maps.sleepers, st->opts.off_cpu);
-	err = bpf_map__set_max_entries(b->maps.messages, MESSAGES_RING);
-	if (err)
-		return err;
-	err = nps_bpf_loader__share_maps(st->k, b->obj);
-	if (err)
-		return err;
-	return sample_bpf__load(b);
-}
-
 static int start_messages(struct nps_stacks *st)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -639,15 +623,7 @@ static int start(struct nps_stacks *st)
 	if (st->stream.fd < 0)
 		return st->stream.fd;
 	write_vdso(st);
-	err = stacks_load(st);
-	if (err && st->opts.off_cpu && st->opts.on_cpu) {
-		nps_warn("no stacks of sleeps: %s: this kernel has no task storage or BTF: samples are taken",
-			 strerror(-err));
-		sample_bpf__destroy(st->bpf);
-		st->bpf = NULL;
-		st->opts.off_cpu = false;
-		err = stacks_load(st);
-	}
+	err = nps_sample_programs__load(st->k, &st->opts, &st->bpf);
 	if (err)
 		return err;
 	if (st->bpf) {
