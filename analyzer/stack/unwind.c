@@ -446,6 +446,8 @@ size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *comp
 			step = step_fp(u, &e, regs);
 		free(frame);
 		exact = signal;
+		if (n == 1 && u->caller_sp)
+			*u->caller_sp = step == STEPPED ? regs[m.sp] : 0;
 	}
 	*complete = step == BEGUN;
 	return n;

@@ -26,6 +26,8 @@ struct nps_unwind {
 	/* The file that PC is in and its address there; NULL: there is none. *CODE is NOWHERE before. */
 	struct nps_elf_image *(*find)(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code);
 	void *ctx;
+	uint64_t *
+		caller_sp; /* set to the stack pointer of the innermost frame's caller, 0: unknown; or NULL */
 };
 
 /*

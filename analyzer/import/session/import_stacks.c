@@ -6,8 +6,10 @@
 #include "import/session/import_stacks.h"
 
 #include "base/memory.h"
+#include "import/session/python_stacks.h"
 #include "import/session/session_reader.h"
 #include "stack/demangle.h"
+#include "stack/python_mix.h"
 #include "stack/spaces.h"
 #include "stack/unwind.h"
 
@@ -18,6 +20,7 @@
 #include <string.h>
 
 #define MAX_FRAMES (NPS_UNWIND_MAX + UINT8_MAX)
+#define MAX_PYTHON (NPS_PY_FRAMES + 2) /* with marks */
 
 struct stack_import {
 	struct nps_model *m;
@@ -35,7 +38,9 @@ struct stack_import {
 	size_t room;
 	/* of the stack in hand */
 	uint64_t time;
-	uint32_t frames[MAX_FRAMES], nframes; /* texts, innermost first */
+	uint32_t frames[MAX_FRAMES + MAX_PYTHON], nframes; /* texts, innermost first */
+	bool whole; /* down to where the thread began */
+	uint64_t caller_sp; /* of the innermost user frame; 0: unknown */
 };
 
 /* A record of stacks.nps, taken apart. */
@@ -44,6 +49,7 @@ struct stack_parts {
 	const uint64_t *kernel, *user, *regs;
 	const uint8_t *bytes;
 	const struct nps_return *returns;
+	struct nps_stack_python python; /* stack 0: none */
 };
 
 /* --- names ---------------------------------------------------------------------------------------- */
@@ -230,7 +236,8 @@ static size_t unwind(struct stack_import *in, const struct stack_parts *p, uint6
 				.returns = p->returns,
 				.nreturns = s->n_returns,
 				.find = image_find,
-				.ctx = in };
+				.ctx = in,
+				.caller_sp = &in->caller_sp };
 
 	*complete = false;
 	if ((s->n_regs != 17 && s->n_regs != 33) || !s->n_bytes)
@@ -253,10 +260,67 @@ static void add_user(struct stack_import *in, const struct stack_parts *p)
 	n = chain_choose(in, cfi, n, complete, chain, nchain);
 	for (size_t i = 0; i < n && in->nframes < MAX_FRAMES; i++)
 		in->frames[in->nframes++] = user_text(in, cfi[i] - (i > 0));
+	in->whole = complete || (in->nframes > before &&
+				 begins_threads(nps_model__text(in->m, in->frames[in->nframes - 1])));
 	in->m->stacks++;
-	in->m->whole_stacks +=
-		complete ||
-		(in->nframes > before && begins_threads(nps_model__text(in->m, in->frames[in->nframes - 1])));
+	in->m->whole_stacks += in->whole;
+}
+
+/* --- Python ----------------------------------------------------------------------------------------- */
+
+/* Is the innermost Python frame in the loop of the interpreter that runs? -1: unknown. */
+static int innermost_is_linked(const struct stack_import *in, const struct stack_parts *p, uint8_t innermost)
+{
+	if (!p->python.entry)
+		return -1;
+	if (innermost != NPS_MIX_LOOP)
+		return 1;
+	return in->caller_sp ? p->python.entry < in->caller_sp : -1;
+}
+
+/* Mixes PY into the user frames, which begin at frame FIRST. */
+static void python_mix(struct stack_import *in, const struct stack_parts *p, uint32_t first,
+		       const struct nps_python_frames *py)
+{
+	uint32_t user[MAX_FRAMES];
+	uint16_t mixed[MAX_FRAMES + MAX_PYTHON];
+	uint8_t native[MAX_FRAMES];
+	struct nps_mix mix = { .native = native,
+			       .nnative = in->nframes - first,
+			       .whole = in->whole,
+			       .npython = py->n,
+			       .entries = py->entries,
+			       .cut = py->cut };
+	bool left_out;
+	size_t n;
+
+	memcpy(user, in->frames + first, mix.nnative * sizeof(*user));
+	for (size_t i = 0; i < mix.nnative; i++)
+		native[i] = (uint8_t)nps_mix__class(nps_model__text(in->m, user[i]));
+	mix.linked = innermost_is_linked(in, p, mix.nnative ? native[0] : (uint8_t)NPS_MIX_NATIVE);
+	n = nps_mix__frames(&mix, mixed, &left_out);
+	in->nframes = first;
+	for (size_t i = 0; i < n; i++)
+		in->frames[in->nframes++] = mixed[i] & NPS_MIX_PYTHON ? py->texts[mixed[i] & ~NPS_MIX_PYTHON]
+								      : user[mixed[i]];
+	if (left_out)
+		in->frames[in->nframes++] = nps_strings__addz(in->m->strings, "[native frames left out]");
+}
+
+static int add_python(struct stack_import *in, const struct stack_parts *p, uint32_t first)
+{
+	struct nps_python_frames py = { 0 };
+	int err = 0;
+
+	if (p->python.stack != NPS_PY_UNREAD)
+		err = nps_python_stacks__frames(in->rec, p->python.stack, &py);
+	if (err)
+		return err;
+	if (py.n)
+		python_mix(in, p, first, &py);
+	else
+		in->frames[in->nframes++] = nps_strings__addz(in->m->strings, "[Python frames unread]");
+	return 0;
 }
 
 /* A sleep begins in the scheduler: what is deeper is the tracing of it. */
@@ -349,6 +413,8 @@ static bool is_sane(const struct nps_stack *s)
 static int one_stack(struct stack_import *in, const struct stack_parts *p)
 {
 	const struct nps_stack *s = p->head;
+	uint32_t kernel;
+	int err = 0;
 
 	if (s->pid != in->proc->pid)
 		return 0;
@@ -359,11 +425,16 @@ static int one_stack(struct stack_import *in, const struct stack_parts *p)
 	in->time = s->time;
 	in->nframes = 0;
 	stack_add_kernel(in, s, p->kernel);
+	in->whole = false;
+	in->caller_sp = 0;
+	kernel = in->nframes;
 	if (s->n_user || s->n_regs)
 		add_user(in, p);
+	if (p->python.stack)
+		err = add_python(in, p, kernel);
 	if (!in->nframes)
 		in->frames[in->nframes++] = in->unknown;
-	return stack_add_row(in, s);
+	return err ? err : stack_add_row(in, s);
 }
 
 /* Calls EACH for every record of a chunk of records that begin with their size. */
@@ -408,6 +479,14 @@ static int on_stack(struct stack_import *in, const void *record, size_t size)
 	if (s->n_returns * sizeof(struct nps_return) > size - need) {
 		in->damaged++;
 		return 0;
+	}
+	need += s->n_returns * sizeof(struct nps_return);
+	if (s->flags & NPS_STACK_F_PYTHON) {
+		if (sizeof(p.python) > size - need) {
+			in->damaged++;
+			return 0;
+		}
+		memcpy(&p.python, (const uint8_t *)record + need, sizeof(p.python));
 	}
 	return one_stack(in, &p);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define INTERPRETER_FRAMES 0x030c /* the first version that has frames of its own */
 #define PROBES 8 /* texts of one hash */
 #define FRAME_BYTES (2 * NPS_PY_TEXT_MAX + 32) /* most of a frame's text */
 
@@ -27,6 +28,8 @@ struct python_code {
 /* A stack, as texts: all frames, outermost first, joined by `;`, and the innermost one. */
 struct python_stack {
 	uint32_t frames, line;
+	uint64_t entries; /* a bit for each frame, from the innermost on: C called it */
+	bool cut; /* the outermost text is a mark, not a frame */
 };
 
 void nps_python_stacks__init(struct nps_python_stacks *stacks, int tmpfd)
@@ -115,6 +118,25 @@ static size_t append_text(char *out, size_t len, size_t size, const char *text)
 	return len;
 }
 
+static uint32_t python_code_row(const struct nps_python_stacks *py, uint32_t pid,
+				const struct nps_py_stack_frame *f)
+{
+	return nps_map__get(&py->code_of, code_key(pid, f->code & ~NPS_PY_ENTRY, f->fingerprint));
+}
+
+/* From 3.12 on the interpreter has frames of its own, whose code has one name for file and function. */
+static bool is_of_interpreter(const struct nps_python_stacks *py, uint32_t pid,
+			      const struct nps_py_stack_frame *f)
+{
+	uint32_t row = python_code_row(py, pid, f);
+	const struct python_code *code;
+
+	if (row == NPS_NONE)
+		return false;
+	code = &NPS_AT(&py->codes, struct python_code, row);
+	return code->version >= INTERPRETER_FRAMES && code->file == code->name;
+}
+
 #define UNITS 0x030a /* the version whose f_lasti counts units of 2 bytes */
 
 /* "file.py(12): function" */
@@ -122,7 +144,7 @@ static size_t frame_text(struct nps_session *rec, uint32_t pid, const struct nps
 			 size_t size)
 {
 	struct nps_python_stacks *py = &rec->python;
-	uint32_t row = nps_map__get(&py->code_of, code_key(pid, f->code, f->fingerprint));
+	uint32_t row = python_code_row(py, pid, f);
 	const struct python_code *code;
 	size_t len;
 	int32_t at;
@@ -188,12 +210,17 @@ static int join_frames(struct nps_session *rec, const struct nps_py_stack *s, st
 	const char *mark = s->flags & NPS_PY_F_BROKEN ? "[broken]" : "[cut]";
 	int err = s->flags ? join_frame(text, mark, strlen(mark)) : 0;
 
+	out->cut = s->flags;
 	for (size_t i = s->n; !err && i-- > 0;) {
 		char frame[FRAME_BYTES];
-		size_t len = frame_text(rec, s->pid, &s->frames[i], frame, sizeof(frame));
+		size_t len;
 
+		if (i && is_of_interpreter(&rec->python, s->pid, &s->frames[i]))
+			continue;
+		len = frame_text(rec, s->pid, &s->frames[i], frame, sizeof(frame));
 		if (!i)
 			out->line = python_text_intern(rec, frame, len);
+		out->entries = out->entries << 1 | (s->frames[i].code & NPS_PY_ENTRY ? 1 : 0);
 		err = join_frame(text, frame, len);
 	}
 	return err;
@@ -218,7 +245,7 @@ out:
 static int python_stack_add(struct nps_session *rec, const struct nps_py_stack *s)
 {
 	struct nps_python_stacks *py = &rec->python;
-	struct python_stack texts = { NPS_NONE, NPS_NONE }, *row;
+	struct python_stack texts = { .frames = NPS_NONE, .line = NPS_NONE }, *row;
 	int err;
 
 	if (nps_map__get(&py->stack_of, s->id) != NPS_NONE)
@@ -420,6 +447,43 @@ static int fill_samples(struct nps_model *model, const struct nps_session *rec, 
 }
 
 /* --- call chains of operators --- */
+
+int nps_python_stacks__frames(struct nps_session *rec, uint64_t id, struct nps_python_frames *out)
+{
+	uint32_t row = nps_map__get(&rec->python.stack_of, id);
+	const struct python_stack *stack;
+	struct nps_vec text;
+	size_t start, end;
+	int err;
+
+	out->n = 0;
+	if (row == NPS_NONE)
+		return 0;
+	stack = &NPS_AT(&rec->python.stacks, struct python_stack, row);
+	out->cut = stack->cut;
+	end = strlen(nps_strings__get(&rec->strings, stack->frames));
+	nps_vec__init(&text, rec->tmpfd, 1);
+	err = nps_vec__resize(&text, end + 1); /* strings move when one is added */
+	if (err)
+		goto out;
+	memcpy(text.data, nps_strings__get(&rec->strings, stack->frames), end + 1);
+	for (;; end = start - 1, out->n++) {
+		char *frames = text.data;
+
+		frames[end] = '\0';
+		for (start = end; start && frames[start - 1] != ';'; start--)
+			;
+		out->entries[out->n] = out->n < NPS_PY_FRAMES && stack->entries >> out->n & 1;
+		out->texts[out->n] = python_text_intern(rec, frames + start, end - start);
+		err = out->texts[out->n] == NPS_NONE ? -ENOMEM : 0;
+		if (err || !start || out->n == NPS_PY_FRAMES)
+			break;
+	}
+	out->n++;
+out:
+	nps_vec__free(&text);
+	return err;
+}
 
 /* The frames of stack ROW, innermost first, as rows of `frame`. */
 static int chain_fill(struct nps_model *model, struct nps_session *rec, uint32_t row, struct nps_vec *text)

@@ -5,6 +5,7 @@
 
 #include "import/session/session_model.h"
 #include "model/model.h"
+#include "python_stack.h"
 
 void nps_python_stacks__init(struct nps_python_stacks *stacks, int tmpfd);
 void nps_python_stacks__free(struct nps_python_stacks *stacks);
@@ -22,5 +23,16 @@ int nps_python_stacks__add(struct nps_session *rec, bool stacks, const struct np
  * nps_planned_calls__fill(). 0 or negative errno.
  */
 int nps_python_stacks__fill(struct nps_model *model, struct nps_session *rec, const struct nps_proc *proc);
+
+/* A stack of the session, innermost first. */
+struct nps_python_frames {
+	size_t n;
+	uint32_t texts[NPS_PY_FRAMES + 1];
+	bool entries[NPS_PY_FRAMES + 1]; /* C called the frame; only in stacks of samples and sleeps */
+	bool cut; /* the outermost text is a mark that frames are missing there */
+};
+
+/* The frames of the stack with that id; out->n 0: the session has none. 0 or negative errno. */
+int nps_python_stacks__frames(struct nps_session *rec, uint64_t id, struct nps_python_frames *out);
 
 #endif
