@@ -33,7 +33,7 @@ struct nps_py_layout {
 	__u16 thread_next, thread_id, thread_native_id; /* native id: NPS_PY_NONE before 3.11 */
 	__u16 thread_frame; /* pointer to the innermost frame, or to a cframe */
 	__u16 cframe_frame; /* in a cframe, followed by the outer one; NPS_PY_NONE: there are no cframes */
-	/* the chunk of memory that frames are in, followed by the end of the innermost; NPS_PY_NONE before 3.11 */
+	/* the memory that frames are in, followed by the end of the innermost; NPS_PY_NONE before 3.11 */
 	__u16 thread_datastack;
 	/* the frame: PyFrameObject before 3.11, then _PyInterpreterFrame */
 	__u16 frame_previous, frame_code, frame_instruction, frame_owner;

@@ -123,7 +123,7 @@ static size_t mix_apart(const struct nps_mix *mix, const struct mix_counts *c, u
 }
 
 /* The end of the run of the interpreter's functions that begins at I. */
-static size_t run_end(const struct nps_mix *mix, size_t i)
+static size_t mix_run_end(const struct nps_mix *mix, size_t i)
 {
 	while (i < mix->nnative && mix->native[i] != NPS_MIX_NATIVE)
 		i++;
@@ -168,7 +168,7 @@ size_t nps_mix__frames(const struct nps_mix *mix, uint16_t *out, bool *left_out)
 	if (!mix_align(mix, &c))
 		return mix_apart(mix, &c, out, left_out);
 	for (size_t i = 0; i < mix->nnative;) {
-		size_t end = run_end(mix, i);
+		size_t end = mix_run_end(mix, i);
 
 		put_run(mix, &c, &o, i, end, &loop);
 		for (i = end; i < mix->nnative && mix->native[i] == NPS_MIX_NATIVE; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One stack of the native frames of a thread and its Python frames. Each call of C into Python is a native
- * frame of the interpreter's loop, and an entry among the Python frames: the frame that C called, and all that
- * it called without C. The Python frames of an entry replace its loop, and the functions of the interpreter
- * around it that only pass calls on.
+ * frame of the interpreter's loop, and an entry among the Python frames: the frame that C called, and all
+ * that it called without C. The Python frames of an entry replace its loop, and the functions of the
+ * interpreter around it that only pass calls on.
  */
 #ifndef NPS_PYTHON_MIX_H
 #define NPS_PYTHON_MIX_H
@@ -28,8 +28,8 @@ struct nps_mix {
 	const bool *entries; /* of each Python frame, innermost first: C called it */
 	bool cut; /* Python frames are missing at the outer end */
 	/*
-	 * Is the innermost Python frame in the innermost loop? That can have been entered a moment ago, without
-	 * a frame yet. Only needed when WHOLE is false or CUT is true. Below 0: unknown.
+	 * Is the innermost Python frame in the innermost loop? That can have been entered a moment ago,
+	 * without a frame yet. Only needed when WHOLE is false or CUT is true. Below 0: unknown.
 	 */
 	int linked;
 };
@@ -38,8 +38,8 @@ struct nps_mix {
 
 /*
  * Writes the mixed stack to OUT, innermost first: numbers of native frames, and of Python frames with
- * NPS_MIX_PYTHON; at most NNATIVE + NPYTHON. Returns how many. *LEFT_OUT: where native frames are between the
- * Python frames is not known, and only those inside of all Python frames are in the result.
+ * NPS_MIX_PYTHON; at most NNATIVE + NPYTHON. Returns how many. *LEFT_OUT: which native frames are between
+ * the Python frames is not known, and only those inside of all Python frames are in the result.
  */
 size_t nps_mix__frames(const struct nps_mix *mix, uint16_t *out, bool *left_out);
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Optional
 
-from harness import JOB_SOURCES, PARTIAL, Case, Running, Session, add_test, main, need_root, test
+from harness import JOB_SOURCES, PARTIAL, Case, Running, Session, add_test, environment, main, need_root, test
 from python_sessions import Stacks
 from records import chunks
 
@@ -20,7 +20,13 @@ PYTHON = struct.Struct("<QQ")  # struct nps_stack_python
 STACKS, ONCPU, OFFCPU, WITH_PYTHON = 32, 1, 2, 4
 UNREAD, ENTRY = (1 << 64) - 1, 1 << 63
 BOOTSTRAP = ["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run"]
-CPU_SECONDS = 3
+SECONDS = 3  # of CPU time, or asleep
+LOOP = "_PyEval_EvalFrameDefault"
+# Python to Python without C in between, in 3.11 and later; and what C calls.
+DIRECT = {("root_hot", "hot_outer"), ("hot_outer", "hot_loop"), ("recurse", "recurse"), ("many_locals", "many_locals"),
+          ("many_locals", "by_key"), ("in_c", "compress"), ("in_c", "digest")}
+BY_C = {("by_key", "key_small"), ("by_key", "key_wide"), ("by_reduce", "add"), ("recurse", "key_wide"),
+        ("make_things", "Thing.__del__")}
 
 Frame = tuple[str, Optional[int], bool]  # function, line, called by C
 
@@ -81,13 +87,15 @@ class Sessions(Stacks):
 class Run:
     """A job whose threads were sampled."""
 
-    def __init__(self, case: Case, where: str, python: Path, *options: str, switch: str = "0.005") -> None:
+    def __init__(self, case: Case, where: str, python: Path, *options: str, switch: str = "0.005",
+                 forbid: str = "") -> None:
         need_root()
         self.case = case
-        self.job: Running = case.start([python, JOB, where, CPU_SECONDS if where == "cpu" else 0.3, switch])
+        self.job: Running = case.start([python, JOB, where, SECONDS, switch])
         self.job.wait_for("^ready")
         self.roots = {int(tid): root for tid, root in re.findall(r"^thread (\d+) (\w+)$", self.job.out, re.M)}
-        run = case.record("-p", self.job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none", *options)
+        run = case.record("-p", self.job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none", *options,
+                          env=environment(NPUSCOPE_FORBID=forbid))
         self.job.send("go")
         self.job.wait_for("^done", seconds=240)
         run.signal(2)
@@ -96,6 +104,18 @@ class Run:
         self.session: Session = self.result.session
         assert self.session.dropped() == 0, self.result.err
         self.python = Sessions(self.session.path)
+
+    def folded(self, which: str) -> dict[tuple[str, ...], int]:
+        """The lines of the job's result."""
+        result = self.case.analyze(self.session.path, "-o", self.case.path("out"))
+        assert result.status in (0, PARTIAL), result
+        lines: dict[tuple[str, ...], int] = {}
+        for path in map(Path, result.out.split()):
+            file = path / "ASCEND_PROFILER_OUTPUT" / f"npuscope_{which}.folded"
+            for line in file.read_text().splitlines() if file.exists() else []:
+                frames, weight = line.rsplit(" ", 1)
+                lines[tuple(frames.split(";"))] = int(weight)
+        return lines
 
     def stacks(self, kind: int) -> dict[int, list[tuple[int, int]]]:
         """Of each thread: the id of the Python stack, 0: none, and the weight."""
@@ -153,6 +173,94 @@ def samples(case: Case, python: Path, version: tuple[int, int]) -> None:
 @test
 def samples_are_stacks_that_the_job_has(case: Case) -> None:
     samples(case, Path(sys.executable), sys.version_info[:2])
+
+
+def python_frame(text: str) -> Optional[tuple[str, int, str]]:
+    found = re.fullmatch(r"(/.*|<.*>)\((\d+)\): (.*)", text)
+    return (found[1], int(found[2]), found[3]) if found else None
+
+
+def check_line(frames: tuple[str, ...], known: set[tuple[tuple[str, str], ...]]) -> Counter[str]:
+    """Checks the line of a stack with Python frames. Counts what it has."""
+    at = [i for i, text in enumerate(frames) if python_frame(text)]
+    python = [python_frame(frames[i]) for i in at]
+    assert tuple((f[0], f[2]) for f in python if f) in known, f"not recorded: {frames}"
+    count = Counter(lines=1, left_out="[native frames left out]" in frames)
+    for (i, f), (j, g) in zip(zip(at, python), zip(at[1:], python[1:])):
+        assert f and g
+        if (f[2], g[2]) in DIRECT:
+            assert j == i + 1, f"C between {f} and {g}: {frames}"
+        if (f[2], g[2]) in BY_C and not count["left_out"]:
+            assert j > i + 1 or g[2] == "Thing.__del__", f"no C between {f} and {g}: {frames}"
+            count["by_c"] += 1
+        assert LOOP not in frames[i:j], f"a loop between {f} and {g}: {frames}"
+    inside = frames[at[-1] + 1:]
+    if "compress" == (python[-1] or ("", 0, ""))[2]:
+        count["deflate"] += any("deflate" in text for text in inside)
+    # a call that has no frame yet, or not any more
+    count["unlinked"] += LOOP in inside
+    assert inside.count(LOOP) <= 1, f"loops without Python frames: {frames}"
+    return count
+
+
+def lines_are_right(run: Run, kind: int, lines: dict[tuple[str, ...], int]) -> Counter[str]:
+    """The lines have the stacks that were recorded, with C where C is."""
+    known = {tuple((frame[0], frame[1]) for frame in reversed(stack) if frame[0] != frame[1])
+             for stack in run.python.stacks.values()}
+    count: Counter[str] = Counter()
+    for frames, weight in lines.items():
+        if any(map(python_frame, frames)):
+            for what, n in check_line(frames, known).items():
+                count[what] += n
+            count["weight"] += weight
+    read = [weight for stacks in run.stacks(kind).values() for stack, weight in stacks if stack not in (0, UNREAD)]
+    if kind == ONCPU:
+        assert count["weight"] >= len(read), f"{count['weight']} of {len(read)} samples are in lines"
+    return count
+
+
+@test
+def python_is_between_native_frames(case: Case) -> None:
+    run = Run(case, "cpu", Path(sys.executable), "--stacks", "cpu", "--stack-freq", "499", "--py-stacks", "sample")
+    count = lines_are_right(run, ONCPU, run.folded("oncpu"))
+    print(f"    {dict(count)}", file=sys.stderr)
+    assert count["by_c"] and count["deflate"], count
+    assert count["left_out"] < 0.05 * count["lines"] and count["unlinked"] < 0.2 * count["lines"], count
+
+
+@test
+def sleeps_are_in_known_lines(case: Case) -> None:
+    run = Run(case, "offcpu", Path(sys.executable), "--stacks", "offcpu", "--offcpu-min", "5ms", "--py-stacks",
+              "offcpu")
+    known, line_of = run.check(OFFCPU), Source().line_of
+    expected = {"root_naps": ("nap", "nap"), "root_waits": ("wait_for_mutex", "mutex"),
+                "root_holds": ("holds", "holds")}
+    for tid, stacks in known.items():
+        function, mark = expected[run.roots[tid]]
+        there = [weight for frames, weight in stacks if frames[-1][:2] == (function, line_of[mark])]
+        assert len(there) >= 5, (function, Counter(frames[-1] for frames, _w in stacks))
+    lines = run.folded("offcpu")
+    lines_are_right(run, OFFCPU, lines)
+    asleep = [frames for frames in lines if any(text.endswith(": nap") for text in frames)]
+    assert asleep and all(frames[-1].endswith("_[k]") for frames in asleep), lines
+
+
+@test
+def usage(case: Case) -> None:
+    for options, missing in (("sample", "--stacks cpu"), ("offcpu", "--stacks offcpu"),
+                             ("launch,sample", "--stacks cpu")):
+        result = case.npuscope("record", "--py-stacks", options, "--", "/bin/true").expect(2)
+        assert f"needs {missing}" in result.err, result.err
+
+
+@test
+def without_the_walk(case: Case) -> None:
+    """Where the kernel cannot walk Python frames, samples are taken all the same, and one line reports it."""
+    run = Run(case, "cpu", Path(sys.executable), "--stacks", "cpu", "--py-stacks", "sample", forbid="python_samples")
+    assert run.result.err.count("no Python frames in stacks") == 1, run.result.err
+    stacks = [stack for stacks in run.stacks(ONCPU).values() for stack, _weight in stacks]
+    assert stacks and not any(stacks), Counter(stacks)
+    assert any(LOOP in frames for frames in run.folded("oncpu"))
 
 
 for _python in sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3")):

@@ -24,7 +24,7 @@ FORBID = """
 
 npuscope tests once what the kernel supports, and `npuscope doctor` shows it. The environment variable
 `NPUSCOPE_FORBID` disables features, comma-separated: `btf`, `ringbuf`, `task_storage`, `cookie`, `uprobe_session`,
-`uprobe_multi`, `fentry`. So every fallback can be tested on any kernel:
+`uprobe_multi`, `fentry`, `python_samples`. So every fallback can be tested on any kernel:
 
     NPUSCOPE_FORBID=uprobe_multi,cookie npuscope record -p PID -d 5s
 

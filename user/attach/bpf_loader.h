@@ -145,13 +145,11 @@ int nps_bpf_loader__op_inputs_fd(const struct nps_bpf_loader *k);
 
 /* Map of the processes whose Python stacks are walked: pid -> struct nps_py_process; -1: none are. */
 int nps_bpf_loader__python_fd(const struct nps_bpf_loader *k);
+
 /*
  * Makes an object that is open, and that walks Python stacks, use the maps of those processes and of what was
  * sent. 0 or -errno.
  */
-int nps_bpf_loader__share_python(struct nps_bpf_loader *k, struct bpf_object *obj);
-
-/* Makes an object that is open use that map, and the one of stacks that were sent. 0 or -errno. */
 int nps_bpf_loader__share_python(struct nps_bpf_loader *k, struct bpf_object *obj);
 
 /* Map of the watched threads: tid -> struct nps_thread. */

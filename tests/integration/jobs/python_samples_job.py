@@ -194,8 +194,9 @@ def main():
         print("thread", thread.native_id, thread._target.__name__, flush=True)
     print("ready", flush=True)
     sys.stdin.readline()
-    end = time.process_time() + float(sys.argv[2])
-    while time.process_time() < end:
+    clock = time.process_time if sys.argv[1] == "cpu" else time.monotonic
+    end = clock() + float(sys.argv[2])
+    while clock() < end:
         time.sleep(0.01)
     print("done", flush=True)
     sys.stdin.readline()
