@@ -91,8 +91,8 @@ static bool inputs_wanted(struct torch_match *t, const struct nps_elf_function *
 	uint32_t key = NPS_OP_INPUTS_KEY(number, t->m->torch->tensors);
 	struct nps_op_inputs inputs, there;
 
-	if (map < 0 ||
-	    nps_torch_inputs__of(fn->name, result, nps_elf__machine(t->m->elf), t->m->torch->tensors, &inputs))
+	if (map < 0 || nps_torch_inputs__of(fn->name, result, nps_elf__machine(t->m->elf),
+					    t->m->torch->tensors, &inputs))
 		return false;
 	if (!bpf_map_update_elem(map, &key, &inputs, BPF_NOEXIST))
 		return true;

@@ -125,8 +125,8 @@ static int probe_link(struct nps_probes *p, enum nps_program entry, const struct
 static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
 	enum nps_uprobe_row row = nps_bpf_loader__uprobe_row(p->k);
-	static const enum nps_program entry[] = { NPS_PROG_ENTRY,  NPS_PROG_MARK,     NPS_PROG_OPERANDS,
-						  NPS_PROG_OP_END, NPS_PROG_OP_ENTRY, NPS_PROG_TORCH_MEMORY,
+	static const enum nps_program entry[] = { NPS_PROG_ENTRY,   NPS_PROG_MARK,     NPS_PROG_OPERANDS,
+						  NPS_PROG_OP_END,  NPS_PROG_OP_ENTRY, NPS_PROG_TORCH_MEMORY,
 						  NPS_PROG_OP_LABEL };
 	int err = 0;
 
