@@ -23,7 +23,7 @@ struct op_state {
 	struct op_stack stack;
 	struct open_op labels[LABELS]; /* probe 0: closed before those around it */
 	__u32 n_labels;
-	__u32 reserved;
+	__u32 free_label; /* that the next one gets */
 	__u64 label; /* text of the one that is being opened, whose object is not made yet; 0: none */
 	__u32 npu_calls; /* of the thread, so that those within an operator are known */
 	struct text_scratch text;
@@ -336,11 +336,22 @@ static __always_inline void label_open(struct op_state *st, __u64 object, __u32 
 {
 	struct open_op *op;
 
-	if (st->n_labels >= LABELS) {
+	st->free_label = st->n_labels;
+	for (__u32 i = 0; i < LABELS; i++) {
+		if (i >= st->n_labels)
+			break;
+		op = &st->labels[MASKED(i, LABELS)];
+		/* An object at the same address: another thread has ended that one. */
+		if (!op->probe || op->slot[2] == object) {
+			st->free_label = i;
+			break;
+		}
+	}
+	if (st->free_label >= LABELS) {
 		count_up(NPS_COUNTER_LOST + NPS_EV_API);
 		return;
 	}
-	op = &st->labels[MASKED(st->n_labels, LABELS)];
+	op = &st->labels[MASKED(st->free_label, LABELS)];
 	op->probe = NPS_PROBE_TORCH_LABEL;
 	op->number = 0;
 	op->group = group;
@@ -349,7 +360,8 @@ static __always_inline void label_open(struct op_state *st, __u64 object, __u32 
 	op->slot[1] = python_at & NPS_PY_AT_OP ? python_stack(pid, NPS_PY_WALK_MARK) : 0;
 	op->slot[2] = object;
 	op->slot[3] = 0;
-	st->n_labels++;
+	if (st->free_label == st->n_labels)
+		st->n_labels++;
 	op->start = bpf_ktime_get_ns(); /* without the time that this took */
 }
 
@@ -450,9 +462,10 @@ static __always_inline void open_operator_write(struct bpf_iter__task *ctx, cons
 
 	e.probe = op->probe;
 	e.flags = op->flags | NPS_F_NO_RESULT | NPS_F_UNFINISHED;
-	for (int slot = 0; slot < 2; slot++)
+	for (int slot = 0; slot < 3; slot++)
 		e.call.slot[slot] = op->slot[slot];
-	e.call.slot[2] = 0; /* there is no room for what its arguments are */
+	if (op->probe == NPS_PROBE_TORCH_OP)
+		e.call.slot[2] = 0; /* there is no room for what its arguments are */
 	e.call.slot[3] = op->return_address;
 	e.pid = t->tgid;
 	e.tid = t->pid;

@@ -7,6 +7,7 @@
  * that were sent are in the map that all share.
  */
 #include "common.bpf.h"
+#include "ending.bpf.h"
 #include "python.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -74,7 +75,7 @@ SEC("tp_btf/sched_switch")
 int python_switched(__u64 *ctx)
 {
 	bool preempted = ctx[0];
-	struct task_struct *next = (void *)ctx[2];
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct python_sleep *s = local_of(&python_sleepers, next);
 	__u64 now, pid_tgid, stack;
 
@@ -85,7 +86,7 @@ int python_switched(__u64 *ctx)
 		s->since = 0;
 	}
 	pid_tgid = bpf_get_current_pid_tgid();
-	if (preempted || !target_flags(pid_tgid >> 32))
+	if (preempted || prev->flags & PF_EXITING || !target_flags(pid_tgid >> 32))
 		return 0;
 	stack = python_stack(pid_tgid >> 32, NPS_PY_WALK_SAMPLE);
 	s = stack && stack != NPS_PY_UNREAD ? local_get(&python_sleepers, &no_python_sleep) : NULL;

@@ -511,16 +511,21 @@ __noinline __u64 python_stack_walk(__u32 pid)
 	return id;
 }
 
+#define WALK_NS_MOST 200000 /* longer: the thread had lost its CPU */
+
 /* The same; adds the time that it took to the account. */
 static __always_inline __u64 python_stack(__u32 pid, enum nps_py_walk which)
 {
-	__u64 begin, id;
+	__u64 begin, id, ns;
 
 	if (!python_at)
 		return 0;
 	begin = bpf_ktime_get_ns();
 	id = python_stack_walk(pid);
-	count_some(NPS_COUNTER_PY_NS + which, (__u32)(bpf_ktime_get_ns() - begin));
+	ns = bpf_ktime_get_ns() - begin;
+	if (ns > WALK_NS_MOST)
+		ns = WALK_NS_MOST;
+	count_some(NPS_COUNTER_PY_NS + which, (__u32)ns);
 	count_up(NPS_COUNTER_PY_WALKS);
 	return id;
 }

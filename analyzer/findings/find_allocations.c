@@ -55,7 +55,8 @@ static bool peak_find(struct allocations *a)
 /* Is it a frame, "FILE(LINE): FUNCTION", of PyTorch's own Python? */
 static bool is_frame_of_torch(const char *frame)
 {
-	return *frame == '<' || strstr(frame, "-packages/torch/") || strstr(frame, "/torch_npu/");
+	return *frame == '<' || *frame == '[' || strstr(frame, "-packages/torch/") ||
+	       strstr(frame, "/torch_npu/");
 }
 
 /* The line of a chain is its innermost one that is not PyTorch's; the innermost if all are. */
@@ -117,7 +118,9 @@ static void allocator_add(struct allocations *a, struct allocator *one, size_t r
 {
 	const struct nps_op_memory_table *t = &a->m->op_memory;
 	uint64_t begin = (uint64_t)t->allocation[row], size = (uint64_t)t->size[row];
-	uint64_t end = t->release[row] == NPS_NULL ? UINT64_MAX : (uint64_t)t->release[row];
+	/* The block's own release where the record of the owner's was lost. */
+	int64_t release = t->release[row] == NPS_NULL ? t->active_release[row] : t->release[row];
+	uint64_t end = release == NPS_NULL ? UINT64_MAX : (uint64_t)release;
 	uint64_t peak = a->m->memory_record.timestamp[a->peak];
 	size_t step = step_number(a, begin);
 
@@ -144,7 +147,7 @@ static int allocators_collect(struct allocations *a)
 		uint32_t line = chain == NPS_NULL ? NPS_NONE : nps_map__get(&a->lines, (uint64_t)chain);
 		struct allocator *one;
 
-		if (m->op_memory.size[i] <= 0) /* unknown, or nonsense */
+		if (!m->op_memory_stack.caching[i] || m->op_memory.size[i] <= 0) /* unknown, or nonsense */
 			continue;
 		one = nps_group_by__get(&a->allocators, line, m->op_memory.name[i]);
 		if (!one)

@@ -376,9 +376,9 @@ enum nps_api_type {
 
 /*
  * Python stacks of rows of op_memory, a row each as far as it goes: the call chain (frame.id) of the operator
- * that allocated, NPS_NULL none. Only where operators have them.
+ * that allocated, NPS_NULL none. Only where operators have them. caching: of the caching allocator.
  */
-#define NPS_OP_MEMORY_STACK_COLUMNS(C) C(i64, callchain)
+#define NPS_OP_MEMORY_STACK_COLUMNS(C) C(i64, callchain) C(u8, caching)
 
 /*
  * How far the device's clock may be off the host's, ns in either direction, from start to end; by device

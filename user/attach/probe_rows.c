@@ -80,8 +80,10 @@ bool nps_probe_rows__is_label(const struct nps_probe_row *row)
 enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
 {
 	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_SQ_FREE ||
-	    row->id == NPS_PROBE_STEP_MARKER || is_mark(row) || nps_probe_rows__is_label(row))
+	    row->id == NPS_PROBE_STEP_MARKER || is_mark(row))
 		return NPS_TIER_CORE;
+	if (nps_probe_rows__is_label(row)) /* of each operator, too, if the job runs PyTorch's profiler */
+		return NPS_TIER_NAMES;
 	switch (row->call) {
 	case NPS_CALL_LAUNCH:
 	case NPS_CALL_SYNC_DEVICE:

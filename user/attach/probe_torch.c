@@ -150,6 +150,7 @@ static int add_entry(struct torch_match *t, const struct nps_elf_function *fn, u
 		return 0;
 	if (id == NPS_PROBE_TORCH_LABEL)
 		t->label = *fn;
+	t->n++;
 	return nps_probed_file__add(t->m->file, id, false, &address);
 }
 
@@ -190,8 +191,10 @@ static int match_torch(const struct nps_elf_function *fn, void *arg)
 static int add_label_twin(struct torch_match *t)
 {
 	struct nps_elf_function label = t->label, twin;
-	int err = label.name ? nps_label_twin__find(t->m->elf, &label, &twin) : -ENOENT;
+	int err = -ENOENT;
 
+	if (t->m->torch->major < 2 && label.name)
+		err = nps_label_twin__find(t->m->elf, &label, &twin);
 	if (err == -ENOMEM || err == -ETIME)
 		return err;
 	if (err)
@@ -250,8 +253,16 @@ static int torch_memory_collect(struct nps_probe_match *m)
 static int collect_torch(struct nps_probe_match *m)
 {
 	int err = m->torch->memory ? torch_memory_collect(m) : 0;
+	unsigned before = m->file->n;
 
-	return err || !m->torch->operators ? err : torch_operators_collect(m);
+	if (err || !m->torch->operators)
+		return err;
+	err = torch_operators_collect(m);
+	if (!err || err == -ENOMEM || err == -ETIME || !before)
+		return err;
+	m->file->n = before; /* memory can be recorded without operators */
+	m->torch->operators_missing = err;
+	return 0;
 }
 
 int nps_probes__attach_torch(struct nps_probes *p, int fd, const char *path, struct nps_torch_probes *what,

@@ -89,6 +89,8 @@ struct nps_torch_probes {
 	uint8_t sequence_at; /* bytes from the start of a node to its sequence number, 0: unknown */
 	enum nps_tensor_layout tensors; /* of which version's tensors are, 0: unknown */
 	bool memory; /* what the allocator of libtorch_npu.so calls */
+	unsigned major; /* of the version, 0: unknown */
+	int operators_missing; /* result: why they are not probed where memory is, a negative errno */
 	int memory_missing; /* result: why that is not probed, a negative errno; -ENOENT: it has no symbol */
 };
 

@@ -282,11 +282,13 @@ static const char *struct_of(const char *symbol, size_t *len)
  * Returns a schema that has NAME, of LEN bytes, at the end of its name, NULL: none has, or they have other
  * overloads there.
  */
-static const struct schema *schema_tail(struct nps_torch_names *names, const char *name, size_t len)
+static const struct schema *schema_tail(struct nps_torch_names *names, const char *name, size_t len,
+					bool *same_result)
 {
 	const struct schema *found = NULL;
 	const char *known = NULL;
 
+	*same_result = true;
 	if (names->tails++ >= TAILS_MAX)
 		return NULL;
 	for (size_t i = 0; i < names->n; i++) {
@@ -298,8 +300,9 @@ static const struct schema *schema_tail(struct nps_torch_names *names, const cha
 		tail = names->v[i].name + whole - len;
 		if (!is_same_struct(tail, name, len))
 			continue;
-		if (found && (strcmp(known, tail) != 0 || found->result != names->v[i].result))
+		if (found && strcmp(known, tail) != 0)
 			return NULL;
+		*same_result &= !found || found->result == names->v[i].result;
 		found = &names->v[i];
 		known = tail;
 	}
@@ -312,6 +315,7 @@ int nps_torch_names__of(struct nps_torch_names *names, const char *symbol, char 
 	size_t len;
 	const char *name = struct_of(symbol, &len);
 	const struct schema *schema = NULL;
+	bool same_result = true;
 	const uint16_t *slot;
 
 	if (!name)
@@ -320,13 +324,13 @@ int nps_torch_names__of(struct nps_torch_names *names, const char *symbol, char 
 		return -ENAMETOOLONG;
 	slot = schema_slot(names, name, len);
 	if (slot && !*slot)
-		schema = schema_tail(names, name, len);
+		schema = schema_tail(names, name, len, &same_result);
 	else if (slot && !names->v[*slot - 1].unclear)
 		schema = &names->v[*slot - 1];
 	if (schema)
 		name = schema->name + strlen(schema->name) - len;
 	snprintf(buf, size, NAMESPACE "%.*s", (int)len, name);
 	if (result)
-		*result = schema ? schema->result : NPS_TORCH_RESULT_UNKNOWN;
+		*result = schema && same_result ? schema->result : NPS_TORCH_RESULT_UNKNOWN;
 	return 0;
 }

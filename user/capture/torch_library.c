@@ -114,10 +114,16 @@ int nps_torch_library__attach(struct nps_capture *c, struct nps_process *p, int 
 	if (!npu && torch_version_read(p->pid, path, &major, &minor)) {
 		what.sequence_at = (uint8_t)nps_torch_library__sequence_at(major, minor);
 		what.tensors = nps_torch_inputs__layout(major, minor);
+		what.major = major;
 	}
 	n = nps_probes__attach_torch(c->shared.probes, fd, path, &what, &p->budget);
 	if (n > 0 && !npu)
 		report_unknown(c, &what, major, minor, path);
+	if (n >= 0 && what.operators_missing) {
+		nps_warn("cannot probe operators of %s: %s: they will be missing", path,
+			 reason(what.operators_missing));
+		c->degraded = true;
+	}
 	if (n < 0 && n != -ETIME) {
 		nps_warn("cannot probe %s: %s: its %s will be missing", path, reason(n),
 			 c->opts->ops ? "operators" : "memory");

@@ -158,12 +158,13 @@ static void set_release(struct nps_torch_memory *s, size_t row, uint64_t time,
 }
 
 /* Rows of op_memory are allocations alone until all events are there. */
-static int add_stack(struct nps_torch_memory *s, uint32_t owner)
+static int add_stack(struct nps_torch_memory *s, uint32_t owner, bool caching)
 {
 	int64_t chain = owner == NPS_NONE ? NPS_NULL : s->m->torch.callchain[owner];
 
 	return nps_op_memory_stack_table__add(&s->m->op_memory_stack,
-					      &(struct nps_op_memory_stack_row){ .callchain = chain });
+					      &(struct nps_op_memory_stack_row){ .callchain = chain,
+										 .caching = caching });
 }
 
 static int allocate(struct nps_torch_memory *s, const struct nps_memory_event *event)
@@ -178,7 +179,7 @@ static int allocate(struct nps_torch_memory *s, const struct nps_memory_event *e
 	err = add_allocation(s, name, event->size, event->order.high, &event->levels, event->device, &row);
 	if (err)
 		return err;
-	err = s->with_stacks ? add_stack(s, owner) : 0;
+	err = s->with_stacks ? add_stack(s, owner, event->component == CACHING) : 0;
 	if (err)
 		return err;
 	err = s->live.len >= LIVE ? blocks_forget(s, block_in_use, row) : 0;

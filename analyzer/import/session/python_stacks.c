@@ -125,16 +125,16 @@ static uint32_t python_code_row(const struct nps_python_stacks *py, uint32_t pid
 }
 
 /* From 3.12 on the interpreter has frames of its own, whose code has one name for file and function. */
-static bool is_of_interpreter(const struct nps_python_stacks *py, uint32_t pid,
-			      const struct nps_py_stack_frame *f)
+static bool is_of_interpreter(const struct nps_session *rec, uint32_t pid, const struct nps_py_stack_frame *f)
 {
-	uint32_t row = python_code_row(py, pid, f);
+	uint32_t row = python_code_row(&rec->python, pid, f);
 	const struct python_code *code;
 
 	if (row == NPS_NONE)
 		return false;
-	code = &NPS_AT(&py->codes, struct python_code, row);
-	return code->version >= INTERPRETER_FRAMES && code->file == code->name;
+	code = &NPS_AT(&rec->python.codes, struct python_code, row);
+	return code->version >= INTERPRETER_FRAMES && code->file == code->name &&
+	       *nps_strings__get(&rec->strings, code->file); /* both empty: neither could be read */
 }
 
 #define UNITS 0x030a /* the version whose f_lasti counts units of 2 bytes */
@@ -215,7 +215,7 @@ static int join_frames(struct nps_session *rec, const struct nps_py_stack *s, st
 		char frame[FRAME_BYTES];
 		size_t len;
 
-		if (i && is_of_interpreter(&rec->python, s->pid, &s->frames[i]))
+		if (i && is_of_interpreter(rec, s->pid, &s->frames[i]))
 			continue;
 		len = frame_text(rec, s->pid, &s->frames[i], frame, sizeof(frame));
 		if (!i)

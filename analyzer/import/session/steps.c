@@ -100,6 +100,8 @@ static int build_from_label(const struct nps_session *model, struct nps_proc *pr
 	for (size_t i = 0; !err && i < proc->torch.len; i++) {
 		const struct nps_event *ev = &NPS_AT(&proc->torch, struct nps_event, i);
 
+		if (!(i & (NPS_TABLE_HOT - 1)))
+			nps_vec__cool(&proc->torch);
 		if (ev->probe == NPS_PROBE_TORCH_LABEL &&
 		    is_labelled(model, nps_session__text(model, ev->call.slot[0]), label))
 			err = label_start_add(starts, ev->start);

@@ -41,7 +41,8 @@ static double mean_of(const struct nps_overhead *o, const char *program)
 static bool is_mark_program(const char *name)
 {
 	/* Each of the two traps of an operator counts as a mark. */
-	static const char *const names[] = { "call_mark", "operands", "op_entry", "op_end" };
+	static const char *const names[] = { "call_mark", "operands", "op_entry",
+					     "op_end",	  "op_label", "torch_memory" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(name, names[i]))
