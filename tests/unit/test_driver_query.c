@@ -118,15 +118,17 @@ static void one_that_hangs_is_not_waited_for(void **state)
 	post(a, 1, NULL);
 	assert_false(nps_driver_query__wait(a, NULL, meanwhile, &seen));
 	late = now();
-	assert_true(late - queried > 1.9 && late - queried < 4);
+	assert_true(late - queried > 1.9 && late - queried < 60); /* it would hang for ever */
 	assert_true(seen.meanwhile > 20);
 	assert_int_equal(seen.n_answered, 0);
 	nps_driver_query__turn(a);
 	assert_true(nps_driver_query__was_late(a));
 	assert_false(nps_driver_query__wait(a, NULL, meanwhile, &seen)); /* the second time at once */
-	assert_true(now() - late < 1);
+	assert_true(now() - late < 1.9);
 	sem_post(&comes_back);
-	assert_true(nps_driver_query__wait(a, NULL, meanwhile, &seen)); /* late, but not lost */
+	/* Late, but not lost. The thread may have to wait for a CPU. */
+	for (double posted = now(); !nps_driver_query__wait(a, NULL, meanwhile, &seen);)
+		assert_true(now() - posted < 60);
 	assert_int_equal(seen.n_answered, 2);
 	nps_driver_query__free(a);
 	sem_destroy(&comes_back);
@@ -145,7 +147,7 @@ static void ending_waits_for_nobody(void **state)
 	while (!*(volatile unsigned int *)&seen.n_queried && now() - begun < 5)
 		;
 	nps_driver_query__free(a);
-	assert_true(now() - begun < 1);
+	assert_true(now() - begun < 60); /* it hangs for ever */
 	assert_int_equal(seen.n_queried, 1);
 	assert_int_equal(seen.n_answered, 0);
 }
