@@ -5,7 +5,10 @@
  */
 #include "derive/derive.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+#include "base/map.h"
 
 #define STEP_LANE (1U << 22) /* PID_MAX_LIMIT: no thread of Linux has this number */
 
@@ -75,13 +78,35 @@ static int step_mark_add(struct nps_model *m, size_t step, uint64_t gtid)
 	return err ? err : nps_torch_table__add(&m->torch, &row);
 }
 
+/* Has each step a number of its own? 1, 0, or -errno. */
+static int step_numbers_are_unique(const struct nps_step_table *steps)
+{
+	struct nps_map seen = { 0 };
+	int unique = 1;
+
+	for (size_t i = 0; unique > 0 && i < steps->t.len; i++) {
+		uint64_t number = (uint64_t)steps->id[i];
+
+		if (nps_map__get(&seen, number) != NPS_NONE)
+			unique = 0;
+		else
+			unique = nps_map__put(&seen, number, 1) ? -ENOMEM : 1;
+	}
+	nps_map__free(&seen);
+	return unique;
+}
+
 int nps_derive__step_marks(struct nps_model *m)
 {
 	uint64_t gtid = (uint64_t)m->pid << 32;
-	int err = 0;
+	int err = 0, unique;
 
 	if (!m->marks_steps)
 		return 0;
+	/* Viewers know a step by its name: two of one name are worse than none. */
+	unique = step_numbers_are_unique(&m->step);
+	if (unique <= 0)
+		return unique;
 	gtid |= thread_crosses_steps(m, gtid | m->pid) ? STEP_LANE : m->pid;
 	for (; !err && m->step_marks < m->step.t.len; m->step_marks++)
 		err = step_mark_add(m, m->step_marks, gtid);

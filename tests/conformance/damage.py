@@ -33,7 +33,7 @@ SEED = int(os.environ.get("NPUSCOPE_TEST_SEED", "1"))     # another one: other d
 # next: by the first word of a test's name.
 CONTRADICTED = {
     "session": "T9 V8 C1 C6 C14 C16 C21 D10 D11 E2 E3 W2",
-    "database": "F7 T8 T9 C6 C7 C16 C17 C21 J3 J4 D2 D3 D4 D6 D9 D10 D11 D14 D15 S3 W2 W3 W4",
+    "database": "F7 T8 T9 C6 C7 C15 C16 C17 C21 J3 J4 D2 D3 D4 D6 D9 D10 D11 D14 D15 S3 W2 W3 W4",
     "cann": "T8 T9 V8 C1 C2 C6 C7 D3 D4 D6 D14 J2 J4 J5 W1 W2",
     "torch": "T7 C9 W2",
 }
