@@ -126,6 +126,9 @@ def counters_that_are_overwritten(case: Case) -> None:
         kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) "
                              "FROM TASK "
                              "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs "
+                             # on a busy machine records of the task log are overwritten, too
+                             "AND globalTaskId NOT IN (SELECT globalTaskId FROM NPUSCOPE_TASK_TIME "
+                             "WHERE source = 'host bounds') "
                              "ORDER BY endNs").fetchall()
     missing, pending = 0, {}
     for start, stream, task, kind in kernels:
@@ -134,7 +137,10 @@ def counters_that_are_overwritten(case: Case) -> None:
             pending[kind] = 0
         elif kind in pending:
             pending[kind] += 1
-    assert missing > 50 and int(reported[1]) == missing, (reported[0], missing)
+    # Bytes of the log that a busy machine lost are reported as such: what was in them is not counted again.
+    lost = sum(result.session.json["drops"]["agent"].values())
+    assert missing > 50 and (int(reported[1]) <= missing if lost else int(reported[1]) == missing), \
+        (reported[0], missing, lost)
 
 
 @test
