@@ -33,7 +33,7 @@ void leave()
 	case 1:
 		throw std::runtime_error("thrown by an operator");
 	case 2:
-		longjmp(op_jump, 1);
+		longjmp(op_jump, 1); /* NOLINT(cert-err52-cpp): what is tested */
 	case 3:
 		pthread_exit(nullptr);
 	}
@@ -48,7 +48,8 @@ int aclnnPlainGetWorkspaceSize(void *, unsigned long *size, aclOpExecutor **exec
 	int status = InitL2Phase1Context("aclnnPlain", executor);
 
 	leave();
-	*size = guard.room[0] = 0;
+	guard.room[0] = 0;
+	*size = 0;
 	return status - 1;
 }
 
@@ -67,7 +68,8 @@ int aclnnDeepGetWorkspaceSize(int, unsigned long *size, aclOpExecutor **executor
 	Guard guard;
 	int status = InitL2Phase1Context("aclnnDeep", executor);
 
-	*size = guard.room[0] = 0;
+	guard.room[0] = 0;
+	*size = 0;
 	return status - 1;
 }
 
