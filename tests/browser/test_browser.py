@@ -317,6 +317,8 @@ LAYERS = (("cann", "SELECT startNs, endNs FROM CANN_API"),
           ("overlap", "SELECT startNs, endNs FROM OVERLAP_ANALYSIS"))
 NESTING = ("SELECT globalTid & 0xffffffff, startNs, endNs FROM CANN_API",
            "SELECT globalTid & 0xffffffff, startNs, endNs FROM PYTORCH_API WHERE type != 50002")
+MARKS = ("SELECT p.globalTid & 0xffffffff, p.startNs, p.endNs FROM PYTORCH_API p JOIN STRING_IDS s ON s.id = p.name"
+         " WHERE s.value LIKE 'ProfilerStep#%'")
 # Groups in the order in which a page shows them, by the beginnings of their names.
 ORDER = ("PROCESS", "Steps", "Ascend Hardware", "Communication", "Overlap Analysis", "Counters", "Host counters",
          "CPUs")
@@ -433,8 +435,16 @@ def compare_with_database(report: dict[str, Any], path: Path, view: Optional[Tra
             for tid, start, end in rows(db, query):
                 threads.setdefault(tid, []).append((start, end))
         memory = len(rows(db, "SELECT timestamp FROM MEMORY_RECORD WHERE totalAllocated IS NOT NULL"))
+        marks = rows(db, MARKS)
     assert layers, "the database has no rows"
     found = {c: list(map(int, v)) for c, *v in report["layers"] if c != "sched"}
+    # Marks of a session of npuscope stand for its steps, which the page has; others are operators.
+    if marks and found.get("cpu_op", [0])[0] + len(marks) == layers["cpu_op"][0]:
+        for tid, start, end in marks:
+            threads[tid].remove((start, end))
+            layers["cpu_op"] = [a - b for a, b in zip(layers["cpu_op"], (1, start - first, max(end - start, 0)))]
+        layers = {category: row for category, row in layers.items() if row[0]}
+        threads = {tid: calls for tid, calls in threads.items() if calls}
     if "overlap" not in layers:  # older databases have no table for it
         found.pop("overlap", None)
     if view and found["npu"] != layers["npu"]:
