@@ -11,9 +11,6 @@
 /* CLOCK_MONOTONIC ns; 0: the capture goes on. Once it is set the state of threads is not changed any more. */
 volatile __u64 ended_at = 0;
 
-/* In place of a call's stack pointer: it returned after the end of the capture, so it was open at the end. */
-#define OUTLASTED (~0ULL)
-
 /*
  * User registers at the thread's entry into the kernel. False: the
  * kernel does not provide them (before 5.15).

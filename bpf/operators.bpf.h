@@ -470,14 +470,14 @@ static __always_inline void open_operator_write(struct bpf_iter__task *ctx, cons
 	e.pid = t->tgid;
 	e.tid = t->pid;
 	e.start = op->start;
-	e.dur = op->outlasted ? OUTLASTED : op->sp;
+	e.dur = op->outlasted ? NPS_OUTLASTED : op->sp;
 	bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
 }
 
 /*
  * Those that a thread is in at the end of the capture. Whether an exception has left one is seen in the
  * memory of the process, which this program cannot read: dur is the stack pointer, slot 3 the return
- * address there. dur OUTLASTED: it has returned since the end, so none had left it.
+ * address there. dur NPS_OUTLASTED: it has returned since the end, so none had left it.
  */
 SEC("iter/task")
 int open_operators(struct bpf_iter__task *ctx)

@@ -39,24 +39,6 @@ int python_thread_ended(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-static __always_inline void sample_send(__u16 what, __u64 pid_tgid, __u64 stack, __u64 start, __u64 dur)
-{
-	void *ring = this_ring();
-	struct nps_event *e = event_reserve(ring, NPS_EV_PYSTACK);
-
-	if (!e)
-		return;
-	e->probe = what;
-	e->pid = pid_tgid >> 32;
-	e->tid = (__u32)pid_tgid;
-	e->ret = 0;
-	e->start = start;
-	e->dur = dur;
-	e->python.stack = stack;
-	e->python.reserved[0] = e->python.reserved[1] = e->python.reserved[2] = 0;
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-}
-
 SEC("perf_event")
 int python_runs(void *ctx)
 {
@@ -66,7 +48,8 @@ int python_runs(void *ctx)
 		return 0;
 	stack = python_stack(pid_tgid >> 32, NPS_PY_WALK_SAMPLE);
 	if (stack && stack != NPS_PY_UNREAD)
-		sample_send(NPS_PY_RAN, pid_tgid, stack, bpf_ktime_get_ns() - period_ns, period_ns);
+		python_event_send(stack, NPS_PY_RAN, pid_tgid, bpf_ktime_get_ns() - period_ns, period_ns,
+				  false);
 	return 0;
 }
 
@@ -82,7 +65,8 @@ int python_switched(__u64 *ctx)
 	if (s && s->since) {
 		now = bpf_ktime_get_ns();
 		if (now - s->since >= sleep_min)
-			sample_send(NPS_PY_SLEPT, s->pid_tgid, s->stack, s->since, now - s->since);
+			python_event_send(s->stack, NPS_PY_SLEPT, s->pid_tgid, s->since, now - s->since,
+					  false);
 		s->since = 0;
 	}
 	pid_tgid = bpf_get_current_pid_tgid();

@@ -511,6 +511,26 @@ __noinline __u64 python_stack_walk(__u32 pid)
 	return id;
 }
 
+/* Sends that STACK is that of the call, or of the sample, PROBE, which began at START and took DUR. */
+static __always_inline void python_event_send(__u64 stack, __u16 probe, __u64 pid_tgid, __u64 start,
+					      __u64 dur, bool may_wake)
+{
+	void *ring = this_ring();
+	struct nps_event *e = event_reserve(ring, NPS_EV_PYSTACK);
+
+	if (!e)
+		return;
+	e->probe = probe;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = start;
+	e->dur = dur;
+	e->python.stack = stack;
+	e->python.reserved[0] = e->python.reserved[1] = e->python.reserved[2] = 0;
+	bpf_ringbuf_submit(e, may_wake ? wake_flag(ring) : BPF_RB_NO_WAKEUP);
+}
+
 #define WALK_NS_MOST 200000 /* longer: the thread had lost its CPU */
 
 /* The same; adds the time that it took to the account. */

@@ -21,24 +21,8 @@ static __always_inline bool walks_python_at(__u16 probe)
 /* Sends that STACK is where PID_TGID entered the call that began at START; 0: there is none. */
 static __always_inline void python_stack_send(__u64 stack, __u16 probe, __u64 pid_tgid, __u64 start)
 {
-	struct nps_event *e;
-	void *ring;
-
-	if (!python_at || !stack)
-		return;
-	ring = this_ring();
-	e = event_reserve(ring, NPS_EV_PYSTACK);
-	if (!e)
-		return;
-	e->probe = probe;
-	e->pid = pid_tgid >> 32;
-	e->tid = (__u32)pid_tgid;
-	e->ret = 0;
-	e->start = start;
-	e->dur = 0;
-	e->python.stack = stack;
-	e->python.reserved[0] = e->python.reserved[1] = e->python.reserved[2] = 0;
-	bpf_ringbuf_submit(e, wake_flag(ring));
+	if (python_at && stack)
+		python_event_send(stack, probe, pid_tgid, start, 0, true);
 }
 
 #endif

@@ -580,7 +580,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	if (!c)
 		return 0;
 	if (ended_at) {
-		c->sp = OUTLASTED;
+		c->sp = NPS_OUTLASTED;
 		return 0;
 	}
 	count_some(NPS_COUNTER_UNRETURNED, st->stack.passed);

@@ -196,4 +196,7 @@ enum nps_mstx_mode { NPS_MSTX_ALL = 0, NPS_MSTX_INCLUDE = 1, NPS_MSTX_EXCLUDE = 
 #endif
 #define NPS_PROT_EXEC 4
 
+/* Instead of a call's stack pointer: it returned after the end of the capture, so it was open at the end. */
+#define NPS_OUTLASTED (~0ULL)
+
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "attach/task_iter.h"
+#include "bpf_shared.h"
 #include "catalog.h"
 #include "core/log.h"
 #include "core/proc_maps.h"
@@ -29,9 +30,6 @@ struct collecting {
 	struct left_op *left;
 	size_t n_left, most_left;
 };
-
-/* As bpf/ending.bpf.h has it. */
-#define OUTLASTED UINT64_MAX
 
 /* Calls that become records of another kind when they return. */
 static bool is_special(unsigned int probe)
@@ -101,7 +99,8 @@ static void find_left(void *arg, const void *record)
 	struct nps_event e;
 
 	memcpy(&e, record, sizeof(e));
-	if (e.dur == OUTLASTED || c->n_left == c->most_left || !was_left((pid_t)e.pid, e.dur, e.call.slot[3]))
+	if (e.dur == NPS_OUTLASTED || c->n_left == c->most_left ||
+	    !was_left((pid_t)e.pid, e.dur, e.call.slot[3]))
 		return;
 	c->left[c->n_left++] = (struct left_op){ .tid = e.tid, .start = e.start };
 }
@@ -124,7 +123,7 @@ static void on_operator(void *arg, const void *record)
 	row = nps_probe_rows__get(e.probe);
 	if (!row || nps_probe_rows__tier(row) >= c->shed)
 		return;
-	if (e.dur != OUTLASTED && is_left(c, &e))
+	if (e.dur != NPS_OUTLASTED && is_left(c, &e))
 		e.flags = (e.flags & ~NPS_F_UNFINISHED) | NPS_F_UNWOUND;
 	e.dur = c->slices->end > e.start ? c->slices->end - e.start : 0;
 	e.call.slot[3] = 0;
